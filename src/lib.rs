@@ -1,1 +1,28 @@
-pub fn x(){}
+//! tidelog keeps the offsets of Kafka consumers in a local, append-only journal: one entry for each committed batch,
+//! never overwritten. From it come the start positions of a consumer (repaired when data expired, a topic was purged
+//! or recreated, or partitions were added, and every loss written down), the history of what was consumed when, and
+//! the rollback of a group to any earlier batch.
+//!
+//! # Code map, ground first
+//!
+//! Each module imports only what stands above it in this list.
+//!
+//! - [`offset`], [`entry`], [`positions`]: the words as types, and the fold [`positions::State::apply`], the only way
+//!   that state changes: live, at open and in tests.
+//! - [`commit`]: the pure check of a commit against a group's state.
+//! - [`broker`]: what a look at a broker holds, and the trait that takes one.
+//! - [`reconcile`], [`rollback`]: pure decisions over state, a look and a policy.
+//! - [`journal`]: the only place that knows sled and bytes.
+//! - [`control`]: start, plan, execute: fetches the look, runs the decision in the journal's writer.
+//! - `kafka` (feature `kafka`): the only place that knows rdkafka.
+//! - `cli` (feature `cli`): one file a command.
+
+pub mod offset;
+
+pub mod entry;
+
+pub mod positions;
+
+pub mod commit;
+
+pub mod broker;

@@ -1,0 +1,168 @@
+//! What a look at the broker holds, and the trait that takes one. Each value is known, absent (the leader said so) or
+//! failed; nothing has a default, and only known and absent may correct anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::offset::{Group, Invalid, Isolation, Offset, Timestamp, TopicId, TopicName, TopicPartition};
+
+/// A value that a broker was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen<T> {
+    /// The broker's answer.
+    Known(T),
+    /// The broker said that there is none.
+    Absent,
+    /// No answer, or one that says nothing: the error's text.
+    Failed(String),
+}
+
+impl<T> Seen<T> {
+    /// The value, where it is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Seen::Known(value) => Some(value),
+            Seen::Absent | Seen::Failed(_) => None,
+        }
+    }
+}
+
+/// What a broker said at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// When, by the machine's clock.
+    pub taken_at: Timestamp,
+    /// Who was asked, for messages.
+    pub brokers: String,
+    /// The cluster's id; absent where the broker gives none.
+    pub cluster_id: Seen<String>,
+    /// Each topic that was asked for by name, and each that a pattern matched.
+    pub topics: BTreeMap<TopicName, TopicLook>,
+    /// Set where the list of topics that a pattern needs could not be had.
+    pub listing: Seen<()>,
+}
+
+/// What a broker said of one topic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicLook {
+    /// The topic's id; absent where the broker gives none (before 2.8, the mock).
+    pub id: Seen<TopicId>,
+    /// Its partitions; absent where there is no such topic.
+    pub partitions: Seen<BTreeMap<u32, PartitionLook>>,
+}
+
+/// What a leader said of one partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionLook {
+    /// The log start offset.
+    pub earliest: Seen<Offset>,
+    /// The high watermark.
+    pub latest: Seen<Offset>,
+    /// What the group can read up to: the last stable offset for a committed reader, else the high watermark.
+    pub readable_end: Seen<Offset>,
+}
+
+/// A topic by name, or a pattern of names.
+#[derive(Clone)]
+pub enum TopicSelector {
+    /// One topic.
+    Name(TopicName),
+    /// All topics whose name matches, except those that begin with `__`.
+    Pattern(Pattern),
+}
+
+/// A regular expression over topic names that begins with `^`.
+#[derive(Clone)]
+pub struct Pattern(regex_lite::Regex);
+
+impl Pattern {
+    /// Whether it takes `topic` in.
+    pub fn matches(&self, topic: &TopicName) -> bool {
+        !topic.as_str().starts_with("__") && self.0.is_match(topic.as_str())
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+impl FromStr for TopicSelector {
+    type Err = Invalid;
+
+    /// Text that begins with `^` is a pattern, any other a name.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if !text.starts_with('^') {
+            return TopicName::new(text).map(TopicSelector::Name);
+        }
+        if text.len() > 1_000 {
+            return Err(Invalid::new("topic", text, "a pattern has at most 1000 bytes"));
+        }
+        match regex_lite::Regex::new(text) {
+            Ok(regex) => Ok(TopicSelector::Pattern(Pattern(regex))),
+            Err(error) => Err(Invalid::new("topic", text, format!("not a regular expression: {error}"))),
+        }
+    }
+}
+
+impl TopicSelector {
+    /// Whether it takes `topic` in.
+    pub fn matches(&self, topic: &TopicName) -> bool {
+        match self {
+            TopicSelector::Name(name) => name == topic,
+            TopicSelector::Pattern(pattern) => pattern.matches(topic),
+        }
+    }
+}
+
+impl fmt::Debug for TopicSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for TopicSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TopicSelector::Name(name) => fmt::Display::fmt(name, f),
+            TopicSelector::Pattern(pattern) => f.write_str(pattern.0.as_str()),
+        }
+    }
+}
+
+/// What to look at.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The topics.
+    pub topics: Vec<TopicSelector>,
+    /// Whose readable end.
+    pub isolation: Isolation,
+    /// How long all of it may take; what has no answer by then is failed.
+    pub deadline: Duration,
+}
+
+/// A Kafka cluster as the decisions need it. Calls block, at most for their deadline, and never create a topic or a group.
+pub trait Broker: Send + Sync {
+    /// Asks for everything in a few batched requests. Never fails as a whole: what could not be had is failed, value by
+    /// value.
+    fn look(&self, ask: &Ask) -> Look;
+
+    /// For each partition the first offset whose record's time is at or after `time`; absent where there is none.
+    fn offsets_at(
+        &self,
+        partitions: &BTreeSet<TopicPartition>,
+        time: Timestamp,
+        deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Seen<Offset>>;
+
+    /// The offsets that Kafka holds as committed for the group; absent where it holds none.
+    fn committed(
+        &self,
+        group: &Group,
+        partitions: &BTreeSet<TopicPartition>,
+        deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Seen<Offset>>;
+}

@@ -1,0 +1,327 @@
+//! The check of a commit against a group's state: a pure decision, made in the writer on the pending state (DESIGN
+//! section 3). A refused commit leaves no trace in the journal.
+
+use std::collections::BTreeMap;
+
+use crate::entry::{Batch, Body, Draft, First, Note, NoteKind};
+use crate::offset::{
+    BatchNumber, Epoch, Group, Invalid, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
+    free_name,
+};
+use crate::positions::{GroupState, Hold, RaisedBy, RecentBatch, State};
+
+/// Ranges of one commit: 10,000 partitions ten times over.
+pub const MAX_RANGES: usize = 100_000;
+
+/// What a consumer wants written: ranges read under an epoch, with the time at which the batch was cut.
+///
+/// Its shape is checked when it is made; the rest when the journal takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commit {
+    group: Group,
+    epoch: Epoch,
+    batch_time: Timestamp,
+    key: Option<String>,
+    ranges: Vec<OffsetRange>,
+    topic_ids: BTreeMap<TopicName, TopicId>,
+    earliest: BTreeMap<TopicPartition, Offset>,
+}
+
+impl Commit {
+    /// A commit of `ranges`, each partition named once; named twice is merged if contiguous.
+    ///
+    /// # Errors
+    ///
+    /// More than [`MAX_RANGES`] ranges, none at all, or two of one partition that do not touch.
+    pub fn new(group: Group, epoch: Epoch, batch_time: Timestamp, ranges: Vec<OffsetRange>) -> Result<Self, Invalid> {
+        let ranges = merged(ranges)?;
+        Ok(Commit {
+            group,
+            epoch,
+            batch_time,
+            key: None,
+            ranges,
+            topic_ids: BTreeMap::new(),
+            earliest: BTreeMap::new(),
+        })
+    }
+
+    /// The same with an idempotency key: 1 to 255 bytes without NUL.
+    pub fn with_key(mut self, key: impl Into<String>) -> Result<Self, Invalid> {
+        let key = key.into();
+        free_name("key", &key)?;
+        self.key = Some(key);
+        Ok(self)
+    }
+
+    /// The same, saying which incarnation of `topic` the ranges were read from.
+    pub fn with_topic_id(mut self, topic: TopicName, topic_id: TopicId) -> Self {
+        self.topic_ids.insert(topic, topic_id);
+        self
+    }
+
+    /// The same, saying what the consumer's last look knew as the earliest of a partition: used where the group has no
+    /// position of it yet.
+    pub fn with_earliest(mut self, at: TopicPartition, earliest: Offset) -> Self {
+        self.earliest.insert(at, earliest);
+        self
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The ranges, ordered by topic-partition, one for each.
+    pub fn ranges(&self) -> &[OffsetRange] {
+        &self.ranges
+    }
+}
+
+/// What an acknowledged commit is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receipt {
+    /// The batch's number.
+    pub batch: BatchNumber,
+    /// Its entry.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// Whether it had been committed before, and this is the first receipt again.
+    pub repeated: bool,
+    /// Holes, overlaps, late and first ranges.
+    pub notes: Vec<Note>,
+}
+
+/// What becomes of a commit that is not refused.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Checked {
+    /// A new batch.
+    Append(Draft),
+    /// The batch is there already.
+    Repeat(Receipt),
+}
+
+/// Why a commit was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Its shape, or a retired topic.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The journal has no such group: a start makes one.
+    #[error("no group {group} in this journal; start it first")]
+    UnknownGroup {
+        /// The group.
+        group: Group,
+    },
+    /// An operator holds the group.
+    #[error("group {group} is on hold since {} by {}: {}", hold.since, hold.actor, hold.reason)]
+    Held {
+        /// The group.
+        group: Group,
+        /// By whom, since when, why.
+        hold: Hold,
+    },
+    /// The epoch is older than the group's: another owner started, or the positions were moved.
+    #[error(
+        "fenced: read under epoch {given}, but group {group} is at epoch {present}{}; start again",
+        raised_by_text(raised_by)
+    )]
+    Fenced {
+        /// The group.
+        group: Group,
+        /// The epoch of the commit.
+        given: Epoch,
+        /// The group's.
+        present: Epoch,
+        /// What raised it.
+        raised_by: Option<RaisedBy>,
+    },
+    /// The ranges were read from another incarnation of the topic.
+    #[error("fenced: {topic} was read under topic id {given}, but is {present} now; start group {group} again")]
+    OtherIncarnation {
+        /// The group.
+        group: Group,
+        /// The topic.
+        topic: TopicName,
+        /// The id of the commit.
+        given: TopicId,
+        /// The group's.
+        present: TopicId,
+        /// The group's epoch.
+        epoch: Epoch,
+    },
+    /// The epoch is newer than the group's: this journal is an older copy.
+    #[error(
+        "epoch {given} is above {present}, the newest of group {group}: this journal is an older copy of the one \
+             that the consumer started from"
+    )]
+    JournalBehind {
+        /// The group.
+        group: Group,
+        /// The epoch of the commit.
+        given: Epoch,
+        /// The group's.
+        present: Epoch,
+    },
+    /// The key was used for other ranges.
+    #[error("key {key:?} was used for batch {} with other ranges", first.batch)]
+    KeyConflict {
+        /// The key.
+        key: String,
+        /// The receipt of the batch that has it.
+        first: Receipt,
+    },
+}
+
+fn raised_by_text(raised_by: &Option<RaisedBy>) -> String {
+    match raised_by {
+        Some(RaisedBy { kind, seq, by: Some(by) }) => format!(" ({kind} by {by}, seq {seq})"),
+        Some(RaisedBy { kind, seq, by: None }) => format!(" ({kind}, seq {seq})"),
+        None => String::new(),
+    }
+}
+
+/// Checks `commit` against the state, in the order of DESIGN section 3.
+pub fn check(state: &State, commit: &Commit) -> Result<Checked, Refused> {
+    let group = || commit.group.clone();
+    let Some(present) = state.groups.get(&commit.group) else {
+        return Err(Refused::UnknownGroup { group: group() });
+    };
+    if let Some(hold) = &present.held {
+        return Err(Refused::Held { group: group(), hold: hold.clone() });
+    }
+    check_fences(present, commit)?;
+    if let Some(repeat) = find_repeat(present, commit)? {
+        return Ok(Checked::Repeat(repeat));
+    }
+    let batch = batch(present, commit)?;
+    Ok(Checked::Append(Draft { group: Some(group()), epoch: commit.epoch, body: Body::Batch(batch) }))
+}
+
+fn check_fences(present: &GroupState, commit: &Commit) -> Result<(), Refused> {
+    let group = || commit.group.clone();
+    if commit.epoch < present.epoch {
+        let raised_by = present.raised_by.clone();
+        return Err(Refused::Fenced { group: group(), given: commit.epoch, present: present.epoch, raised_by });
+    }
+    if commit.epoch > present.epoch {
+        return Err(Refused::JournalBehind { group: group(), given: commit.epoch, present: present.epoch });
+    }
+    for (topic, given) in &commit.topic_ids {
+        if let Some(id) = present.positions.topics.get(topic).and_then(|known| known.topic_id)
+            && id != *given
+        {
+            let (topic, given) = (topic.clone(), *given);
+            return Err(Refused::OtherIncarnation { group: group(), topic, given, present: id, epoch: present.epoch });
+        }
+    }
+    Ok(())
+}
+
+/// The receipt of the batch that this commit repeats.
+fn find_repeat(present: &GroupState, commit: &Commit) -> Result<Option<Receipt>, Refused> {
+    if let Some(key) = &commit.key {
+        let Some(first) = present.recent.iter().rev().find(|recent| recent.key.as_ref() == Some(key)) else {
+            return Ok(None);
+        };
+        if first.ranges == commit.ranges {
+            return Ok(Some(receipt(first)));
+        }
+        return Err(Refused::KeyConflict { key: key.clone(), first: receipt(first) });
+    }
+    let newest = present.recent.back().filter(|recent| {
+        recent.batch == present.positions.batch
+            && recent.batch_time == commit.batch_time
+            && recent.ranges == commit.ranges
+    });
+    Ok(newest.map(receipt))
+}
+
+fn receipt(first: &RecentBatch) -> Receipt {
+    Receipt {
+        batch: first.batch,
+        seq: first.seq,
+        recorded_at: first.recorded_at,
+        repeated: true,
+        notes: first.notes.clone(),
+    }
+}
+
+fn batch(present: &GroupState, commit: &Commit) -> Result<Batch, Refused> {
+    let mut notes = Vec::new();
+    let mut firsts = Vec::new();
+    for range in &commit.ranges {
+        let topic = present.positions.topics.get(range.topic());
+        if topic.is_some_and(|topic| topic.retired) {
+            return Err(Invalid::new(
+                "topic",
+                range.topic(),
+                "retired in this group; a start that names it brings it back",
+            )
+            .into());
+        }
+        let position = topic.and_then(|t| t.partitions.get(&range.partition())).map(|p| p.position);
+        if position.is_none() {
+            let at = range.topic_partition();
+            let topic_id = commit.topic_ids.get(range.topic()).copied();
+            let earliest = commit.earliest.get(&at).copied();
+            firsts.push(First { at, topic_id, earliest });
+        }
+        notes.extend(note(range, position));
+    }
+    Ok(Batch {
+        batch: present.positions.batch.next(),
+        batch_time: commit.batch_time,
+        key: commit.key.clone(),
+        ranges: commit.ranges.clone(),
+        notes,
+        firsts,
+    })
+}
+
+/// What is worth telling of `range` at a partition that is at `position`.
+fn note(range: &OffsetRange, position: Option<Offset>) -> Option<Note> {
+    let (from, until) = (range.from_offset(), range.until_offset());
+    let (note, from_offset, until_offset) = match position {
+        None => (NoteKind::First, from, until),
+        Some(position) if from == position => return None,
+        Some(position) if from > position => (NoteKind::Hole, position, from),
+        Some(position) if until <= position => (NoteKind::Late, from, until),
+        Some(position) => (NoteKind::Overlap, from, position),
+    };
+    Some(Note { topic: range.topic().clone(), partition: range.partition(), note, from_offset, until_offset })
+}
+
+/// Orders the ranges by topic-partition and joins contiguous ones of the same.
+fn merged(mut ranges: Vec<OffsetRange>) -> Result<Vec<OffsetRange>, Invalid> {
+    if ranges.is_empty() || ranges.len() > MAX_RANGES {
+        return Err(Invalid::new("ranges", ranges.len(), "a batch has 1 to 100000 ranges"));
+    }
+    let place = |range: &OffsetRange| (range.topic().clone(), range.partition(), range.from_offset());
+    if !ranges.is_sorted_by_key(place) {
+        ranges.sort_by_key(|range| (place(range), range.until_offset()));
+    }
+    let mut merged: Vec<OffsetRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if last.topic() == range.topic() && last.partition() == range.partition() => {
+                if last.until_offset() != range.from_offset() {
+                    return Err(Invalid::new(
+                        "ranges",
+                        format_args!("{last} and {range}"),
+                        "one partition twice, and the ranges do not touch; give each partition once",
+                    ));
+                }
+                *last = OffsetRange::new(
+                    range.topic().clone(),
+                    range.partition(),
+                    last.from_offset(),
+                    range.until_offset(),
+                )?;
+            }
+            _ => merged.push(range),
+        }
+    }
+    Ok(merged)
+}
