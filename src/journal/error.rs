@@ -1,0 +1,95 @@
+//! What can go wrong with the journal: one variant for each decision that a caller can take.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::commit;
+use crate::offset::{Invalid, Seq};
+
+/// Why a journal could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing there, and making one was not asked for.
+    #[error("no journal in {}", dir.display())]
+    NotThere {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// Another process holds it.
+    #[error("journal {} is in use by {holder}", dir.display())]
+    InUse {
+        /// The journal.
+        dir: PathBuf,
+        /// What the holder wrote about itself.
+        holder: String,
+    },
+    /// The directory belongs to another program, or to a version that this one can't read.
+    #[error("{} is not a journal that this version can read: {why}", dir.display())]
+    Foreign {
+        /// The directory.
+        dir: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// Something is broken or missing; opening it would answer with less than was acknowledged.
+    #[error("journal is damaged: {}: {why}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, with the seqs that are missing and the command that helps.
+        why: String,
+    },
+    /// The system refused.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Its reason.
+        source: std::io::Error,
+    },
+    /// An option out of its range.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// The journal takes no more writes until it is opened again; reads go on.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the journal is read-only since a write failed: {why}")]
+pub struct WriteError {
+    /// The first failure.
+    pub why: Arc<str>,
+}
+
+/// A read of history that failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("journal is damaged: {}: {why}", file.display())]
+pub struct ReadError {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong, with the seqs that are missing and the command that helps.
+    pub why: Arc<str>,
+    /// The first entry that could not be read, where known.
+    pub seq: Option<Seq>,
+}
+
+/// Why a commit has no receipt.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommitError {
+    /// It was refused; the journal is unchanged.
+    #[error(transparent)]
+    Refused(#[from] commit::Refused),
+    /// It could not be made durable. Whether it will be there after the journal is opened again is not known.
+    #[error(transparent)]
+    Unavailable(#[from] WriteError),
+}
+
+/// Why a decision was not carried out.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DecideError<E> {
+    /// The decision itself said no; the journal is unchanged.
+    #[error("{0}")]
+    Refused(E),
+    /// It could not be made durable.
+    #[error(transparent)]
+    Unavailable(WriteError),
+}
