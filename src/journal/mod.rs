@@ -1,6 +1,7 @@
 //! STAND-IN: the journal's public face over memory, so that the layers above can be written while the journal is.
 
 mod error;
+pub mod wal;
 
 use std::ops::ControlFlow;
 use std::path::Path;
