@@ -1,7 +1,10 @@
 //! STAND-IN: the journal's public face over memory, so that the layers above can be written while the journal is.
 
+mod codec;
 mod error;
 pub mod wal;
+mod lock;
+mod tail;
 
 use std::ops::ControlFlow;
 use std::path::Path;
