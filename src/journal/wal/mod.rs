@@ -293,23 +293,24 @@ impl Wal {
     }
 
     /// Closes the current segment, all durable, and goes on in the next one, which takes a payload of `at_least` bytes.
-    /// Nothing may be staged. A current segment without entries stays, if it is large enough.
+    /// Nothing may be staged. Returns the closed one, if it holds entries. A current segment without entries stays, if it
+    /// is large enough.
     ///
     /// # Errors
     ///
     /// [`WalError::NoSpace`] if the next segment could not be made. The log takes no more then, but nothing is lost.
-    pub fn rotate(&mut self, at_least: usize) -> Result<(), WalError> {
+    pub fn rotate(&mut self, at_least: usize) -> Result<Option<ClosedSegment>, WalError> {
         self.check_usable()?;
         assert!(self.staged.is_empty(), "what is staged belongs to the current segment");
         let size = FRAMES_AT + (2 * FRAME_BYTES + at_least) as u64;
         if self.next_seq == self.current.first_seq() && size <= self.current.size() {
-            return Ok(());
+            return Ok(None);
         }
         self.sync()?;
         self.poisoning(|wal| wal.try_rotate(size))
     }
 
-    fn try_rotate(&mut self, at_least: u64) -> Result<(), WalError> {
+    fn try_rotate(&mut self, at_least: u64) -> Result<Option<ClosedSegment>, WalError> {
         let number = self.current.number() + 1;
         self.crash_point("wal-rotate");
         // Not made beforehand: the journal is being closed, or a record needs a larger one than usual.
@@ -329,19 +330,21 @@ impl Wal {
         self.crash_point("wal-rotated");
 
         let last = self.last_seq();
-        let segment = std::mem::replace(&mut self.current, next);
-        if segment.first_seq() > last {
-            self.helper.remove(segment.number());
+        let closed = ClosedSegment { segment: std::mem::replace(&mut self.current, next), last };
+        let closed = if closed.segment.first_seq() > last {
+            self.helper.remove(closed.segment.number());
+            None
         } else {
-            self.closed.push_back(ClosedSegment { segment, last });
-        }
+            self.closed.push_back(closed.clone());
+            Some(closed)
+        };
         self.position = FRAMES_AT;
         self.chain = self.current.seed();
         self.staged_chain = self.chain;
         // The new header says that all before it is durable.
         self.claimed = self.durable;
         self.marked = self.durable;
-        Ok(())
+        Ok(closed)
     }
 
     /// The closed segments that were not removed yet, oldest first.
@@ -356,12 +359,12 @@ impl Wal {
         }
     }
 
-    /// Makes all durable, says so, and waits for the helper thread.
-    pub fn close(mut self) -> Result<(), WalError> {
+    /// Makes all durable, and says so there: damage found later is told from a torn write.
+    pub fn close(&mut self) -> Result<(), WalError> {
         self.write()?;
         self.sync()?;
         self.note_idle()?;
-        self.current.sync()
+        self.poisoning(|wal| wal.current.sync())
     }
 
     fn check_usable(&self) -> Result<(), WalError> {
@@ -369,7 +372,7 @@ impl Wal {
     }
 
     /// Does `step`; after an error nothing more is written.
-    fn poisoning(&mut self, step: impl FnOnce(&mut Self) -> Result<(), WalError>) -> Result<(), WalError> {
+    fn poisoning<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, WalError>) -> Result<T, WalError> {
         let result = step(self);
         self.poisoned |= result.is_err();
         result
