@@ -26,3 +26,5 @@ pub mod positions;
 pub mod commit;
 
 pub mod broker;
+
+pub mod journal;
