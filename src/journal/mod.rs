@@ -2,4 +2,4 @@
 
 pub mod codec;
 
-// pub mod store;
+pub mod store;

@@ -362,11 +362,7 @@ struct Column {
 
 impl Batches {
     /// The batches of `bytes`, which belong to `group`; `topic` resolves ids.
-    pub fn open(
-        bytes: &[u8],
-        group: Group,
-        topic: &dyn Fn(u32) -> Option<TopicName>,
-    ) -> Result<Batches, CodecError> {
+    pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<TopicName>) -> Result<Batches, CodecError> {
         let mut reader = Reader::new(unseal(VERSION, bytes)?);
         let head = read_head(&mut reader)?;
         let plain = compress::take(&mut reader, MAX_PLAIN_BYTES)?;

@@ -24,8 +24,7 @@ fn round_trip(entries: &[Entry]) -> Vec<u8> {
 
 fn entry(seq: u64, batch: u64, ranges: &[(u32, u32, u64, u64)]) -> Entry {
     let offset = |number| Offset::try_from(number).unwrap();
-    let range =
-        |&(t, p, from, until): &_| OffsetRange::new(topic(t).unwrap(), p, offset(from), offset(until)).unwrap();
+    let range = |&(t, p, from, until): &_| OffsetRange::new(topic(t).unwrap(), p, offset(from), offset(until)).unwrap();
     let time = 1_700_000_000_000 + batch as i64 * 1000;
     Entry {
         seq: Seq::try_from(seq).unwrap(),
