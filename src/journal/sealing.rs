@@ -51,7 +51,8 @@ impl Sealing {
     /// Starts the thread; it ends when the sender is dropped. `writer` is told after each segment.
     pub fn start(self, writer: Sender<Request>) -> std::io::Result<(Sender<Job>, JoinHandle<()>)> {
         let (jobs, inbox) = channel();
-        let thread = std::thread::Builder::new().name("tidelog-seal".into()).spawn(move || self.run(&inbox, &writer))?;
+        let thread =
+            std::thread::Builder::new().name("tidelog-seal".into()).spawn(move || self.run(&inbox, &writer))?;
         Ok((jobs, thread))
     }
 

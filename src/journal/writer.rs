@@ -69,19 +69,27 @@ impl Group {
 
 impl Writer {
     /// Works until it is told to stop, or nobody is left who could ask; then closes the log.
-    pub fn run(self, inbox: &Receiver<Request>) {
+    ///
+    /// # Errors
+    ///
+    /// If a write failed, now or earlier.
+    pub fn run(self, inbox: &Receiver<Request>) -> Result<(), WriteError> {
         let health = Arc::clone(&self.health);
         let mut run = Run { group: Group::default(), synced: Instant::now(), writer: self };
         let worked = catch_unwind(AssertUnwindSafe(|| {
             run.work(inbox);
             run.writer.wal.close()
         }));
-        // Whoever waits for an answer sees its end dropped, and looks here.
-        match worked {
-            Ok(Ok(())) => health.fail("it was closed"),
-            Ok(Err(error)) => health.fail(error),
-            Err(_) => health.fail("the writer panicked; standard error tells where"),
-        };
+        // Whoever waits for an answer sees its end dropped, and looks at the health.
+        match (health.failed(), worked) {
+            (Some(error), _) => Err(error),
+            (None, Ok(Ok(()))) => {
+                health.fail("it was closed");
+                Ok(())
+            }
+            (None, Ok(Err(error))) => Err(health.fail(error)),
+            (None, Err(_)) => Err(health.fail("the writer panicked; standard error tells where")),
+        }
     }
 }
 
@@ -244,12 +252,11 @@ impl Run {
             Ok(()) => writer.wal.stage(entries.len(), &group.bytes[bytes..]).map_err(too_large),
             Err(error) => Err(too_large(error)),
         };
-        let fits = staged.as_ref().is_ok_and(Option::is_some);
-        if !fits {
+        if !matches!(staged, Ok(true)) {
             group.bytes.truncate(bytes);
             group.records.truncate(records);
         }
-        staged.map(|_| fits)
+        staged
     }
 
     /// Makes the group durable, publishes it, and tells everybody.
@@ -285,7 +292,9 @@ impl Run {
         let Group { requests, bytes, records } = &self.group;
         let entries = requests.iter().flat_map(|(_, entries)| entries);
         let records = records.iter().map(|place| &bytes[place.clone()]);
-        published.publish(entries.zip(records)).map_err(|error| health.fail(format!("a record does not decode: {error}")))
+        published
+            .publish(entries.zip(records))
+            .map_err(|error| health.fail(format!("a record does not decode: {error}")))
     }
 
     /// Closes the current segment, hands it to the sealing thread, and goes on in the next.

@@ -40,9 +40,9 @@ use super::CrashHook;
 use crate::offset::Seq;
 
 pub use error::{Seqs, WalError};
-pub use frame::{FRAME_BYTES, MAX_COUNT, MAX_PAYLOAD, VERSION};
+use frame::{FRAME_BYTES, MAX_COUNT, MAX_PAYLOAD};
 pub use recover::{Cut, Recovered};
-pub use segment::{Segment, Undecodable, Visit, Visited};
+pub use segment::{Segment, Undecodable, Visited};
 
 use frame::{FRAMES_AT, Frame, Header, Kind, MARKS_AT};
 use prepare::Helper;
@@ -166,29 +166,23 @@ impl Wal {
         self.durable
     }
 
-    /// Bytes of the group that is being put together.
-    pub fn staged_bytes(&self) -> usize {
-        self.staged.len()
-    }
-
-    /// Adds the next `count` entries to the group; either all of them survive a crash or none. Returns where they will
-    /// stand in the current segment, for [`Segment::read_frame`]; none if they don't fit there, and then nothing was
-    /// added: write and sync what is staged, [`Self::rotate`], and stage again.
+    /// Adds the next `count` entries to the group; either all of them survive a crash or none. Whether they fit the
+    /// current segment: if not, nothing was added; write and sync what is staged, [`Self::rotate`], and stage again.
     ///
     /// # Errors
     ///
     /// [`WalError::TooLarge`], which leaves the log usable.
-    pub fn stage(&mut self, count: usize, payload: &[u8]) -> Result<Option<u64>, WalError> {
+    pub fn stage(&mut self, count: usize, payload: &[u8]) -> Result<bool, WalError> {
         assert!(count > 0, "a record holds entries");
         self.check_usable()?;
         let small_enough = u16::try_from(count).ok().filter(|_| payload.len() <= MAX_PAYLOAD);
         let Some(count) = small_enough else {
             return Err(WalError::TooLarge { entries: count, bytes: payload.len() });
         };
-        let offset = self.position + self.staged.len() as u64;
         // The frame that closes the segment always has room.
-        if offset + (2 * FRAME_BYTES + payload.len()) as u64 > self.current.size() {
-            return Ok(None);
+        let end = self.position + (self.staged.len() + 2 * FRAME_BYTES + payload.len()) as u64;
+        if end > self.current.size() {
+            return Ok(false);
         }
         self.staged_chain = Frame::encode(
             &mut self.staged,
@@ -200,7 +194,7 @@ impl Wal {
             payload,
         );
         self.staged_next = self.staged_next.plus(u64::from(count));
-        Ok(Some(offset))
+        Ok(true)
     }
 
     /// Hands the staged group to the system: it survives a killed process from here on.

@@ -1,6 +1,7 @@
 //! Opening a log: which segments count, whether what they hold is whole, and what was never acknowledged.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{Seqs, WalError};
@@ -29,6 +30,13 @@ pub struct Cut {
     pub offset: u64,
     /// The entries that stood there, as far as they can be seen.
     pub seqs: Seqs,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { path, offset, seqs } = self;
+        write!(f, "cut a torn group of writes at byte {offset} of {}: {seqs}, never acknowledged", path.display())
+    }
 }
 
 impl Wal {

@@ -194,27 +194,6 @@ impl Segment {
         self.file.sync_data().map_err(|source| WalError::io("sync", &self.path, source))
     }
 
-    /// Reads the frame at `offset`, as staging or recovery gave it, into `payload`; returns its first seq and how many
-    /// entries it holds.
-    ///
-    /// # Errors
-    ///
-    /// [`WalError::Damaged`] if the bytes have changed since.
-    pub fn read_frame(&self, offset: u64, payload: &mut Vec<u8>) -> Result<(Seq, u16), WalError> {
-        let mut head = [0; FRAME_BYTES];
-        self.read(&mut head, offset)?;
-        let room = self.size().saturating_sub(offset + FRAME_BYTES as u64);
-        let damaged = |why| WalError::damaged(&self.path, offset, why, Seqs::from(self.first_seq()));
-        let frame = Frame::decode(&head, room).filter(|frame| frame.kind == Kind::Entries);
-        let frame = frame.ok_or_else(|| damaged("no frame"))?;
-        payload.resize(frame.len, 0);
-        self.read(payload, offset + FRAME_BYTES as u64)?;
-        if crc32c::crc32c_append(Frame::head_crc(self.seed, &head), payload) != frame.crc {
-            return Err(damaged("a frame's checksum does not match"));
-        }
-        Ok((frame.first_seq, frame.count))
-    }
-
     /// Hands each frame with entries to `visit`, in order, up to the entry `last`: how a closed segment is sealed.
     pub fn visit(&self, last: Seq, visit: &mut Visit<'_>) -> Result<(), WalError> {
         let mut frames = self.frames();
@@ -241,7 +220,7 @@ impl Segment {
         }
         let payload = frames.payload();
         let Frame { first_seq, count, .. } = frame;
-        visit(Visited { segment: self, offset, first_seq, count, payload }).map_err(|Undecodable(why)| {
+        visit(Visited { segment: self, first_seq, count, payload }).map_err(|Undecodable(why)| {
             WalError::damaged(&self.path, offset, why, Seqs::new(first_seq, first_seq.plus(u64::from(count) - 1)))
         })
     }
@@ -252,8 +231,6 @@ impl Segment {
 pub struct Visited<'a> {
     /// The segment that it stands in.
     pub segment: &'a Segment,
-    /// Where, for [`Segment::read_frame`].
-    pub offset: u64,
     /// The seq of its first entry.
     pub first_seq: Seq,
     /// How many entries it holds.
