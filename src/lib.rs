@@ -27,4 +27,8 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod rollback;
+
 pub mod journal;
+
+pub mod control;
