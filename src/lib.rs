@@ -13,8 +13,9 @@
 //! - [`broker`]: what a look at a broker holds, and the trait that takes one.
 //! - [`reconcile`], [`rollback`]: pure decisions over state, a look and a policy.
 //! - [`journal`]: the only place that knows sled and bytes.
-//! - [`history`]: pages of entries and batches; [`wire`]: the JSON shapes of the command line and the server.
+//! - [`history`]: pages of batches and entries over the journal.
 //! - [`control`]: start, plan, execute: fetches the look, runs the decision in the journal's writer.
+//! - [`wire`]: the JSON shapes of the command line and the server.
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
 //! - `cli` (feature `cli`): one file a command.
 
@@ -28,9 +29,13 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod rollback;
+
 pub mod journal;
 
 pub mod history;
+
+pub mod control;
 
 pub mod wire;
 

@@ -10,7 +10,7 @@ use crate::offset::{
     BatchNumber, Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
 };
 
-mod holes;
+pub(crate) mod holes;
 
 /// Former ids that are kept of a topic, so that an old answer of a lagging broker is known as such.
 pub const MAX_FORMER_IDS: usize = 100;
