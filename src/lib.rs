@@ -28,3 +28,5 @@ pub mod commit;
 pub mod broker;
 
 pub mod journal;
+
+pub mod reconcile;
