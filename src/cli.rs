@@ -8,11 +8,13 @@ pub mod exit;
 mod groups;
 mod history;
 mod losses;
+mod kafka;
 mod mark;
 pub mod messages;
 mod opening;
 pub mod output;
 mod positions;
+mod rollback;
 mod times;
 
 use clap::{Parser, Subcommand};
@@ -64,6 +66,8 @@ pub enum Command {
     Entries(entries::Entries),
     /// Give the present state of a group a name to roll back to
     Mark(mark::Mark),
+    /// Take a group back to where it was, or to where you want it: prints the plan, --execute does it
+    Rollback(rollback::Rollback),
     /// Print a shell's completions
     Completions(completions::Completions),
 }
@@ -82,6 +86,7 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Losses(command) => command.run(out),
         Command::Entries(command) => command.run(out),
         Command::Mark(command) => command.run(out),
+        Command::Rollback(command) => command.run(out),
         Command::Completions(command) => command.run(out),
     }
 }

@@ -29,6 +29,8 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod reconcile;
+
 pub mod rollback;
 
 pub mod journal;

@@ -7,6 +7,7 @@ mod entry;
 mod group;
 mod positions;
 mod record;
+mod rollback;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -14,6 +15,7 @@ pub use self::entry::{Batch, Entry};
 pub use self::group::{GroupSummary, GroupWord, LastBatch, TopicSummary};
 pub use self::positions::{AsOf, LossLine, Position, PositionsAnswer, Watermarks, losses};
 pub use self::record::Record;
+pub use self::rollback::{ExecutedAnswer, PlanAnswer, RollbackBody};
 
 /// A number of things, written as a string like every 64-bit number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]

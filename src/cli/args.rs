@@ -2,12 +2,11 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::offset::{Group, Invalid, Isolation, Timestamp, TopicName, partition_number};
+use crate::offset::{Group, Invalid, Isolation, Timestamp};
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -152,31 +151,6 @@ pub enum OrderArg {
     Asc,
 }
 
-/// A topic, or some of its partitions: `orders`, `orders:0,1,2`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScopeArg {
-    /// The topic.
-    pub topic: TopicName,
-    /// Its partitions; all where none are named.
-    pub partitions: Option<Vec<u32>>,
-}
-
-impl FromStr for ScopeArg {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let Some((topic, list)) = text.split_once(':') else {
-            return Ok(ScopeArg { topic: TopicName::new(text)?, partitions: None });
-        };
-        let number = |part: &str| match part.parse::<i64>() {
-            Ok(number) => partition_number(number),
-            Err(_) => Err(Invalid::new("topic", text, "write TOPIC or TOPIC:0,1,2")),
-        };
-        let partitions = list.split(',').map(number).collect::<Result<_, _>>()?;
-        Ok(ScopeArg { topic: TopicName::new(topic)?, partitions: Some(partitions) })
-    }
-}
-
 /// What a group reads, in Kafka's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -255,16 +229,6 @@ mod tests {
         assert_eq!(bytes("1"), Ok(1));
         for bad in ["0", "-1", "16MB", "2GiB", "x", ""] {
             assert!(bytes(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn scopes() {
-        let scope: ScopeArg = "orders:0,12".parse().expect("legal");
-        assert_eq!((scope.topic.as_str(), scope.partitions), ("orders", Some(vec![0, 12])));
-        assert_eq!("orders".parse::<ScopeArg>().expect("legal").partitions, None);
-        for bad in ["", ":0", "orders:", "orders:a", "orders:-1", "orders:0,,1", "a b"] {
-            assert!(bad.parse::<ScopeArg>().is_err(), "{bad}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::output::is_broken_pipe;
 use crate::commit::Refused;
+use crate::control::{ExecuteError, PlanError, SteerError};
 use crate::journal::{CommitError, OpenError, ReadError, WriteError};
 use crate::offset::Invalid;
 
@@ -29,6 +30,15 @@ pub enum Failure {
     /// A commit was not taken.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A plan was not executed.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// An operator's entry was not made.
+    #[error(transparent)]
+    Steer(#[from] SteerError),
     /// The journal has no such group, batch, topic, mark or time.
     #[error("{0}")]
     NotFound(String),
@@ -91,6 +101,17 @@ impl Failure {
                 Refused::JournalBehind { .. } => 6,
                 Refused::UnknownGroup { .. } => 8,
             },
+            Failure::Plan(error) | Failure::Execute(ExecuteError::Plan(error)) => plan_code(error),
+            Failure::Execute(ExecuteError::Refused(_)) => 3,
+            Failure::Execute(ExecuteError::Outdated(_)) => 4,
+            Failure::Execute(ExecuteError::Write(_)) => 1,
+            Failure::Steer(error) => match error {
+                SteerError::Write(_) => 1,
+                SteerError::Invalid(_) => 2,
+                SteerError::Held { .. } => 3,
+                SteerError::Read(_) => 6,
+                SteerError::UnknownGroup(_) | SteerError::UnknownTopic { .. } => 8,
+            },
             Failure::Refused(_) => 3,
             Failure::Conflict(_) => 4,
             Failure::Broker(_) => 7,
@@ -107,5 +128,19 @@ impl Failure {
             Failure::Interrupted => true,
             _ => false,
         }
+    }
+}
+
+fn plan_code(error: &PlanError) -> u8 {
+    match error {
+        PlanError::Invalid(_) => 2,
+        PlanError::NothingToUndo { .. } => 3,
+        PlanError::Read(_) => 6,
+        PlanError::BrokerUnavailable { .. } => 7,
+        PlanError::UnknownGroup(_)
+        | PlanError::UnknownBatch { .. }
+        | PlanError::UnknownTopic { .. }
+        | PlanError::UnknownMark { .. }
+        | PlanError::BeforeHistory { .. } => 8,
     }
 }

@@ -6,9 +6,7 @@ use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::entry::{Body, Draft, Entry};
-use crate::journal::{DecideError, Journal};
-use crate::offset::{Group, free_name};
+use crate::control;
 use crate::wire;
 
 const EXAMPLE: &str = "\
@@ -38,31 +36,13 @@ impl Mark {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
         let journal = opening::existing(&self.journal.journal)?;
-        let entry = mark(&journal, &group, self.name.clone(), opening::actor(self.actor))?;
+        let control = opening::control(journal.clone(), None);
+        let entry = control::mark(&control, &group, &self.name, &opening::actor(self.actor))?;
+        drop(control);
         journal.close()?;
         match self.output.output {
             NestedFormat::Json => out.json(&wire::Entry::from(&entry)),
             NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, entry.seq)),
         }
-    }
-}
-
-fn mark(journal: &Journal, group: &Group, name: String, actor: String) -> Result<Entry, Failure> {
-    free_name("mark", &name)?;
-    free_name("actor", &actor)?;
-    let wanted = group.clone();
-    let decided = journal.decide(move |state| match state.groups.get(&wanted) {
-        Some(present) => {
-            let body = Body::Mark { name, actor };
-            Ok((vec![Draft { group: Some(wanted.clone()), epoch: present.epoch, body }], ()))
-        }
-        None => Err(()),
-    });
-    match decided {
-        Ok((entries, ())) => {
-            entries.into_iter().next().ok_or_else(|| Failure::NotFound("the journal returned no entry".to_owned()))
-        }
-        Err(DecideError::Refused(())) => Err(opening::unknown_group(journal, group)),
-        Err(DecideError::Unavailable(error)) => Err(error.into()),
     }
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::exit::Failure;
+use crate::broker::Broker;
 use crate::cli::times;
+use crate::control::{Control, Limits};
 use crate::entry::Entry;
 use crate::journal::{Durability, Journal, Options};
 use crate::offset::{BatchNumber, Group};
@@ -29,6 +31,11 @@ fn open(dir: &Path, create: bool, durability: Durability) -> Result<Journal, Fai
     let command = std::env::args().nth(1).unwrap_or_default();
     let holder = format!("process {} (tidelog {command})", std::process::id());
     Ok(Journal::open(dir, Options { create, durability, holder, ..Options::new(Arc::new(times::now)) })?)
+}
+
+/// The journal and a broker, to be steered.
+pub fn control(journal: Journal, broker: Option<Arc<dyn Broker>>) -> Control {
+    Control { journal, broker, limits: Limits::default(), clock: Arc::new(times::now) }
 }
 
 /// Closes a journal that was only read: a failure to tidy up changes no answer.
