@@ -28,3 +28,6 @@ pub mod commit;
 pub mod broker;
 
 pub mod journal;
+
+#[cfg(feature = "kafka")]
+pub mod kafka;
