@@ -1,0 +1,346 @@
+//! Killed processes and power cuts: what was acknowledged is there afterwards, all of a batch or none of it, and nothing
+//! that was never written.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tidelog::commit::Commit;
+use tidelog::entry::{Body, Correction, Draft, Entry, Move, RolledBack};
+use tidelog::journal::{Journal, Options, Order};
+use tidelog::offset::{Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicName};
+use tidelog::positions::State;
+
+const DIR: &str = "TIDELOG_TEST_CRASH_DIR";
+const POINT: &str = "TIDELOG_TEST_CRASH_POINT";
+const BATCHES: &str = "TIDELOG_TEST_CRASH_BATCHES";
+/// Small, so that a few hundred batches go through many rotations and seals.
+const SEGMENT_BYTES: u64 = 16 << 10;
+const GROUPS: u64 = 3;
+const PARTITIONS: u32 = 3;
+
+fn group(number: u64) -> Group {
+    Group::new("crash", &format!("g{number}")).expect("a legal name")
+}
+
+/// Entry number `seq` is always the same, so that a reader knows what must be there without being told: the groups
+/// start, then commit in turn; each 50th entry moves its group back.
+fn nth(state: &State, seq: u64) -> Step {
+    let group = group(seq % GROUPS);
+    let Some(present) = state.groups.get(&group) else {
+        let body = Body::Started { owner: format!("owner-{seq}"), isolation: Isolation::ReadCommitted };
+        return Step::Decide(Draft { group: Some(group), epoch: Epoch::ZERO.next(), body });
+    };
+    let topic = TopicName::new("t").expect("a legal name");
+    let position = |partition| present.positions.get(&topic, partition).map_or(Offset::ZERO, |known| known.position);
+    if seq.is_multiple_of(50) {
+        let moves = (0..PARTITIONS).filter_map(|partition| {
+            let known = present.positions.get(&topic, partition)?;
+            let new = Offset::new((known.position.get() - 5).max(0)).expect("not negative");
+            Some(Move {
+                topic: topic.clone(),
+                partition,
+                topic_id: None,
+                old: Some(known.position),
+                new: Some(new),
+                holes: Vec::new(),
+                replaying_until: Some(known.position),
+            })
+        });
+        let body = Body::RolledBack(RolledBack {
+            plan: format!("p-{seq}"),
+            target: "shift -5".into(),
+            actor: "ops".into(),
+            reason: "a test".into(),
+            undoes: None,
+            kafka: false,
+            correction: Correction { moves: moves.collect(), ..Correction::default() },
+        });
+        return Step::Decide(Draft { group: Some(group), epoch: present.epoch.next(), body });
+    }
+    let ranges = (0..PARTITIONS).map(|partition| {
+        let from = position(partition);
+        OffsetRange::new(topic.clone(), partition, from, from.plus(seq % 7)).expect("a legal range")
+    });
+    let commit = Commit::new(group, present.epoch, Timestamp::from_millis(seq as i64), ranges.collect());
+    let commit = commit.expect("each partition once").with_key(format!("key-{seq}")).expect("a legal key");
+    Step::Commit(commit)
+}
+
+enum Step {
+    Commit(Commit),
+    Decide(Draft),
+}
+
+fn options() -> Options {
+    let clock = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        Timestamp::from_millis(since.as_millis() as i64)
+    };
+    let mut options = Options::new(Arc::new(clock));
+    (options.create, options.segment_bytes) = (true, SEGMENT_BYTES);
+    options
+}
+
+/// The child: goes on with the journal and prints the seq of each acknowledged entry; dies at the given point.
+fn child(dir: &Path) {
+    let mut options = options();
+    let point: u64 = std::env::var(POINT).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    let passed = AtomicU64::new(0);
+    options.crash_at = Some(Arc::new(move |_| {
+        if passed.fetch_add(1, Ordering::SeqCst) + 1 == point {
+            std::process::abort();
+        }
+    }));
+    let journal = Journal::open(dir, options).expect("the journal opens");
+    let last: u64 = std::env::var(BATCHES).expect("set with the directory").parse().expect("a number");
+    let mut out = std::io::stdout().lock();
+    let mut say = |text: String| out.write_all(text.as_bytes()).and_then(|()| out.flush()).expect("a reader");
+    say(format!("seq open {}\n", journal.with_state(|state| state.seq)));
+    loop {
+        let seq = journal.with_state(|state| state.seq).as_u64() + 1;
+        if seq > last {
+            break;
+        }
+        match journal.with_state(|state| nth(state, seq)) {
+            Step::Commit(commit) => {
+                let receipt = journal.commit(commit).expect("a commit");
+                assert_eq!(receipt.seq, seq_of(seq));
+            }
+            Step::Decide(draft) => {
+                journal.decide::<(), String>(move |_| Ok((vec![draft], ()))).expect("an entry");
+            }
+        }
+        say(format!("seq {seq}\n"));
+    }
+    journal.close().expect("a clean close");
+    say("seq done\n".to_owned());
+}
+
+fn seq_of(seq: u64) -> Seq {
+    Seq::try_from(seq).expect("small")
+}
+
+fn spawn(test: &str, dir: &Path, point: Option<u64>, batches: u64) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("the test binary"));
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(DIR, dir);
+    command.env(BATCHES, batches.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if let Some(point) = point {
+        command.env(POINT, point.to_string());
+    }
+    command.spawn().expect("the test binary starts")
+}
+
+/// What a child said before it ended: the newest seq that was acknowledged, and whether it came to its end.
+struct Said {
+    acknowledged: u64,
+    done: bool,
+}
+
+fn read(said: &str) -> Said {
+    let mut all = Said { acknowledged: 0, done: false };
+    // The harness writes on the same line; a torn last line has no end.
+    for line in said.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        let Some((_, word)) = line.trim_end().rsplit_once("seq ") else { continue };
+        match word.strip_prefix("open ").unwrap_or(word).parse() {
+            Ok(seq) => all.acknowledged = seq,
+            Err(_) => all.done |= word == "done",
+        }
+    }
+    all
+}
+
+fn run(test: &str, dir: &Path, point: Option<u64>, batches: u64) -> Said {
+    let mut child = spawn(test, dir, point, batches);
+    let mut said = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+    let status = child.wait().expect("the child ends");
+    let said = read(&said);
+    assert_eq!(status.success(), said.done, "a child that ends by itself is done, any other was killed: {status}");
+    said
+}
+
+/// The journal in `dir` holds exactly the first entries of the script, at least those acknowledged and at most one more.
+fn check(dir: &Path, acknowledged: u64, what: &str) {
+    let journal = Journal::open(dir, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let mut model = State::default();
+    let mut entries: Vec<Entry> = Vec::new();
+    let walked = journal.visit_entries(None, Seq::ZERO, Order::Ascending, &mut |entry| {
+        entries.push(entry);
+        ControlFlow::Continue(())
+    });
+    walked.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let count = entries.len() as u64;
+    assert!((acknowledged..=acknowledged + 1).contains(&count), "{what}: {count} entries, {acknowledged} acknowledged");
+    for entry in &entries {
+        let expected = match nth(&model, model.seq.as_u64() + 1) {
+            Step::Decide(draft) => (draft.group, draft.epoch, draft.body),
+            Step::Commit(commit) => match tidelog::commit::check(&model, &commit) {
+                Ok(tidelog::commit::Checked::Append(draft)) => (draft.group, draft.epoch, draft.body),
+                other => panic!("{what}: {other:?}"),
+            },
+        };
+        assert_eq!((entry.group.clone(), entry.epoch, entry.body.clone()), expected, "{what}: seq {}", entry.seq);
+        model.apply(entry);
+    }
+    assert_eq!(journal.with_state(State::clone), model, "{what}");
+    for number in 0..GROUPS {
+        let as_of = journal.positions_as_of(&group(number), Seq::MAX).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let expected = model.groups.get(&group(number)).map(|group| group.positions.clone());
+        assert_eq!(as_of.map(|as_of| as_of.positions), expected, "{what}");
+    }
+}
+
+#[test]
+fn each_kill_point_keeps_what_was_acknowledged() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return child(Path::new(&dir));
+    }
+    const TEST: &str = "crash::each_kill_point_keeps_what_was_acknowledged";
+    // Enough for several rotations, seals, and a seal at the close.
+    let batches = 1_200;
+    let mut points = 0;
+    for point in 1.. {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let first = run(TEST, dir.path(), Some(point), batches);
+        check(dir.path(), first.acknowledged, &format!("killed at point {point}"));
+        if first.done {
+            break;
+        }
+        points += 1;
+        // Killed again while opening what the first kill left, and going on from there.
+        let again = 1 + point % 13;
+        let copy = tempfile::tempdir().expect("a temporary directory");
+        let first = run(TEST, copy.path(), Some(point), batches);
+        let second = run(TEST, copy.path(), Some(again), batches);
+        let acknowledged = second.acknowledged.max(first.acknowledged);
+        check(copy.path(), acknowledged, &format!("killed at point {point}, then at point {again}"));
+    }
+    assert!(points > 50, "only {points} kill points: the hook is not called at each write");
+}
+
+#[test]
+fn a_killed_process_loses_nothing_acknowledged() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return child(Path::new(&dir));
+    }
+    const TEST: &str = "crash::a_killed_process_loses_nothing_acknowledged";
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut acknowledged = 0;
+    for round in 0..200 {
+        let mut child = spawn(TEST, dir.path(), None, u64::MAX >> 1);
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
+        // Killed after a while that differs: in the middle of opening, of a commit, of a seal.
+        let mut lines = String::new();
+        for _ in 0..(round * 37) % 300 {
+            said.read_line(&mut lines).expect("text");
+        }
+        child.kill().expect("a kill");
+        said.read_to_string(&mut lines).expect("text");
+        child.wait().expect("the child ends");
+        acknowledged = acknowledged.max(read(&lines).acknowledged);
+        if round % 10 == 9 {
+            check(dir.path(), acknowledged, &format!("round {round}"));
+            acknowledged = Journal::open(dir.path(), options()).expect("it opens").with_state(|s| s.seq).as_u64();
+        }
+    }
+    assert!(acknowledged > 2_000, "only {acknowledged} entries in 200 rounds");
+}
+
+/// A file system of its own whose device can be copied at any moment, as a power cut would leave it.
+struct Device {
+    image: PathBuf,
+    mount: PathBuf,
+}
+
+impl Device {
+    fn mounted(image: PathBuf, mount: PathBuf) -> Device {
+        std::fs::create_dir_all(&mount).expect("a mount point");
+        tool("mount", &["-o", "loop", image.to_str().expect("UTF-8"), mount.to_str().expect("UTF-8")]);
+        Device { image, mount }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.mount).status();
+        assert!(std::thread::panicking() || status.is_ok_and(|status| status.success()), "umount {:?}", self.mount);
+    }
+}
+
+fn tool(name: &str, args: &[&str]) {
+    let done = Command::new(name).args(args).output();
+    let done = done.unwrap_or_else(|error| panic!("{name}: {error}; this test wants Linux, root and e2fsprogs"));
+    assert!(done.status.success(), "{name} {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn a_power_cut_loses_nothing_acknowledged() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return child(Path::new(&dir));
+    }
+    const TEST: &str = "crash::a_power_cut_loses_nothing_acknowledged";
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let image = root.path().join("disk.img");
+    let file = std::fs::File::create(&image).expect("an image");
+    file.set_len(256 << 20).expect("a sparse file");
+    tool("mkfs.ext4", &["-q", "-F", image.to_str().expect("UTF-8")]);
+    let device = Device::mounted(image, root.path().join("disk"));
+    let journal = device.mount.join("journal");
+    let mut child = spawn(TEST, &journal, None, u64::MAX >> 1);
+    let mut said = BufReader::new(child.stdout.take().expect("piped"));
+    let pid = child.id().to_string();
+    let mut lines = String::new();
+    for cut in 0..20 {
+        for _ in 0..200 + 61 * (cut % 7) {
+            said.read_line(&mut lines).expect("text");
+        }
+        tool("kill", &["-STOP", &pid]);
+        // What the stopped child has acknowledged but we have not read yet only makes the check weaker by those.
+        let acknowledged = read(&lines).acknowledged;
+        let copy = root.path().join("copy.img");
+        // The file system's own cache is not in the image: only what was written to the device.
+        std::fs::copy(&device.image, &copy).expect("a copy");
+        tool("kill", &["-CONT", &pid]);
+        let cut_off = Device::mounted(copy, root.path().join("cut"));
+        check_at_least(&cut_off.mount.join("journal"), acknowledged, &format!("cut {cut}"));
+    }
+    child.kill().expect("a kill");
+    child.wait().expect("the child ends");
+}
+
+/// Like [`check`], for a child that went on acknowledging while its answers waited in the pipe.
+fn check_at_least(dir: &Path, acknowledged: u64, what: &str) {
+    let newest = Journal::open(dir, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let newest = newest.with_state(|state| state.seq).as_u64();
+    assert!(newest >= acknowledged, "{what}: {newest} entries, {acknowledged} acknowledged");
+    check(dir, newest, what);
+}
+
+#[test]
+fn a_second_process_is_told_who_holds_the_journal() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return child(Path::new(&dir));
+    }
+    const TEST: &str = "crash::a_second_process_is_told_who_holds_the_journal";
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut child = spawn(TEST, dir.path(), None, u64::MAX >> 1);
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.take().expect("piped"));
+    while !line.contains("seq") {
+        said.read_line(&mut line).expect("text");
+    }
+    let mut options = options();
+    options.lock_wait = Duration::from_millis(50);
+    let refused = Journal::open(dir.path(), options.clone()).err().expect("the child holds it").to_string();
+    assert!(refused.contains(&child.id().to_string()), "{refused}");
+    child.kill().expect("a kill");
+    child.wait().expect("the child ends");
+    // A restart under a supervisor waits a moment for the lock, and takes over.
+    options.lock_wait = Duration::from_secs(5);
+    Journal::open(dir.path(), options).expect("nobody holds it any more");
+}
