@@ -41,5 +41,8 @@ pub mod control;
 
 pub mod wire;
 
+#[cfg(feature = "kafka")]
+pub mod kafka;
+
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cli::exit::Failure;
 use crate::broker::Broker;
+use crate::cli::exit::Failure;
 use crate::cli::times;
 use crate::control::{Control, Limits};
 use crate::entry::Entry;
