@@ -2,7 +2,9 @@
 
 pub mod args;
 mod batch;
+mod child;
 mod completions;
+mod consume;
 mod entries;
 pub mod exit;
 mod groups;
@@ -13,8 +15,12 @@ mod mark;
 pub mod messages;
 mod opening;
 pub mod output;
+mod policy;
 mod positions;
+mod records;
 mod rollback;
+mod start;
+mod stop;
 mod times;
 
 use clap::{Parser, Subcommand};
@@ -39,7 +45,7 @@ Results go to standard output, messages to standard error.";
 /// The arguments.
 #[derive(Debug, Parser)]
 #[command(name = "tidelog", version = VERSION, about = "A journal of Kafka consumer offsets", long_about = LONG_ABOUT)]
-#[command(after_long_help = EXIT_CODES, propagate_version = true, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_long_help = EXIT_CODES, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
     /// Flags that every command takes.
     #[command(flatten)]
@@ -52,6 +58,10 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Read topics, hand out batches, commit each to the journal
+    Consume(consume::Consume),
+    /// Reconcile a group with the broker and print where it starts
+    Start(start::Start),
     /// List the groups of the journal
     Groups(groups::Groups),
     /// Show where a group goes on, now or at an earlier moment
@@ -79,6 +89,8 @@ pub enum Command {
 /// Whatever ends it early; [`Failure::code`] is the exit code.
 pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
     match arguments.command {
+        Command::Consume(command) => command.run(arguments.common.verbose > 0),
+        Command::Start(command) => command.run(out),
         Command::Groups(command) => command.run(out),
         Command::Positions(command) => command.run(out),
         Command::History(command) => command.run(out),

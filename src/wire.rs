@@ -8,6 +8,7 @@ mod group;
 mod positions;
 mod record;
 mod rollback;
+mod start;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -16,6 +17,7 @@ pub use self::group::{GroupSummary, GroupWord, LastBatch, TopicSummary};
 pub use self::positions::{AsOf, LossLine, Position, PositionsAnswer, Watermarks, losses};
 pub use self::record::Record;
 pub use self::rollback::{ExecutedAnswer, PlanAnswer, RollbackBody};
+pub use self::start::StartAnswer;
 
 /// A number of things, written as a string like every 64-bit number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]

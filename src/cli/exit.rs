@@ -54,6 +54,9 @@ pub enum Failure {
     /// The command of a batch failed as often as it may.
     #[error("{0}")]
     GaveUp(String),
+    /// The consumer can't go on, for a reason that is no refusal.
+    #[error("{0}")]
+    Broken(String),
     /// SIGINT; everything is flushed.
     #[error("interrupted")]
     Interrupted,
@@ -84,7 +87,7 @@ impl Failure {
         match self {
             // Whoever read our output has seen enough.
             Failure::Output(error) if is_broken_pipe(error) => 0,
-            Failure::Output(_) | Failure::System { .. } | Failure::File { .. } => 1,
+            Failure::Broken(_) | Failure::Output(_) | Failure::System { .. } | Failure::File { .. } => 1,
             Failure::Usage(_) | Failure::Invalid(_) => 2,
             Failure::Open(error) => match error {
                 OpenError::Io { .. } => 1,

@@ -37,6 +37,10 @@ pub struct Rollback {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
+    journal: JournalArg,
+    #[command(flatten)]
+    output: NestedOutputArg,
+    #[command(flatten)]
     target: TargetArgs,
     /// Only this topic, or some of its partitions; repeatable [default: the whole group]
     #[arg(short, long, value_name = "TOPIC[:0,1,2]", help_heading = "Target")]
@@ -67,10 +71,6 @@ pub struct Rollback {
     yes: bool,
     #[command(flatten)]
     kafka: KafkaArgs,
-    #[command(flatten)]
-    journal: JournalArg,
-    #[command(flatten)]
-    output: NestedOutputArg,
 }
 
 /// The plan that is to be executed.
