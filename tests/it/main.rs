@@ -5,6 +5,10 @@ mod crash;
 mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_harness;
+#[cfg(feature = "kafka")]
+mod kafka_look;
+#[cfg(feature = "kafka")]
+mod kafka_mock;
 mod model;
 mod tidy;
 #[cfg(feature = "kafka")]
