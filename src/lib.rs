@@ -29,5 +29,6 @@ pub mod broker;
 
 pub mod journal;
 
+pub mod reconcile;
 #[cfg(feature = "kafka")]
 pub mod kafka;
