@@ -19,6 +19,7 @@ mod policy;
 mod positions;
 mod records;
 mod rollback;
+pub(crate) mod standin;
 mod start;
 mod stop;
 mod times;

@@ -19,10 +19,11 @@ use crate::cli::exit::Failure;
 use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::policy::PolicyArgs;
 use crate::cli::records::RecordFormat;
+use crate::cli::standin::{self as control, Started};
 use crate::cli::start::finding_text;
 use crate::cli::stop::Stop;
 use crate::cli::{opening, times};
-use crate::control::{self, Control, Started};
+use crate::control::Control;
 use crate::entry::Verdict;
 use crate::journal::{Durability, Journal};
 use crate::kafka::{Config, Cut, Discovery, JournaledConsumer, StopReason};
@@ -134,7 +135,8 @@ impl Consume {
             .build()
             .map_err(|source| Failure::System { what: "starting", source })?;
         let done = runtime.block_on(async {
-            let mut stop = Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
+            let mut stop =
+                Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
             let work = Work { control, request, config, until_latest: self.until_latest, progress };
             work.run(&mut Hands::new(group, command), &mut stop).await
         });

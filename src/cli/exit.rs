@@ -4,9 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::cli::output::is_broken_pipe;
+use crate::cli::standin::StartError;
 use crate::commit::Refused;
-use crate::control::{ExecuteError, PlanError, SteerError};
+use crate::control::{self, ExecuteError, PlanError};
 use crate::journal::{CommitError, OpenError, ReadError, WriteError};
+use crate::kafka::{BeginError, SteerError};
 use crate::offset::Invalid;
 
 /// Why a command did not end well. Each message is for a person, and says what to do where there is something.
@@ -30,6 +32,12 @@ pub enum Failure {
     /// A commit was not taken.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// There is no start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A consumer could not begin.
+    #[error(transparent)]
+    Begin(#[from] BeginError),
     /// There is no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -38,7 +46,7 @@ pub enum Failure {
     Execute(#[from] ExecuteError),
     /// An operator's entry was not made.
     #[error(transparent)]
-    Steer(#[from] SteerError),
+    Steer(#[from] control::SteerError),
     /// The journal has no such group, batch, topic, mark or time.
     #[error("{0}")]
     NotFound(String),
@@ -104,16 +112,29 @@ impl Failure {
                 Refused::JournalBehind { .. } => 6,
                 Refused::UnknownGroup { .. } => 8,
             },
+            Failure::Start(error) => match error {
+                StartError::Write(_) => 1,
+                StartError::Invalid(_) => 2,
+                StartError::Held | StartError::Refused(_) => 3,
+                StartError::Read(_) => 6,
+                StartError::BrokerUnavailable(_) => 7,
+            },
+            Failure::Begin(error) => match error {
+                BeginError::Thread(_) => 1,
+                BeginError::Client(_) => 2,
+                BeginError::Start(SteerError::Held(_) | SteerError::Refused(_)) => 3,
+                BeginError::Start(SteerError::Unavailable(_)) => 7,
+            },
             Failure::Plan(error) | Failure::Execute(ExecuteError::Plan(error)) => plan_code(error),
             Failure::Execute(ExecuteError::Refused(_)) => 3,
             Failure::Execute(ExecuteError::Outdated(_)) => 4,
             Failure::Execute(ExecuteError::Write(_)) => 1,
             Failure::Steer(error) => match error {
-                SteerError::Write(_) => 1,
-                SteerError::Invalid(_) => 2,
-                SteerError::Held { .. } => 3,
-                SteerError::Read(_) => 6,
-                SteerError::UnknownGroup(_) | SteerError::UnknownTopic { .. } => 8,
+                control::SteerError::Write(_) => 1,
+                control::SteerError::Invalid(_) => 2,
+                control::SteerError::Held { .. } => 3,
+                control::SteerError::Read(_) => 6,
+                control::SteerError::UnknownGroup(_) | control::SteerError::UnknownTopic { .. } => 8,
             },
             Failure::Refused(_) => 3,
             Failure::Conflict(_) => 4,

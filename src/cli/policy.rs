@@ -74,7 +74,8 @@ impl PolicyArgs {
             let tail = format!("@{host}:{}-{:08x}", std::process::id(), u32::from_be_bytes(random));
             // A name has at most 255 bytes, and so has a group's.
             let room = 255_usize.saturating_sub(tail.len());
-            let begin: String = group.group().char_indices().take_while(|(at, c)| at + c.len_utf8() <= room).map(|(_, c)| c).collect();
+            let begin: String =
+                group.group().char_indices().take_while(|(at, c)| at + c.len_utf8() <= room).map(|(_, c)| c).collect();
             begin + &tail
         })
     }

@@ -35,6 +35,9 @@ const ALWAYS: [(&str, &str); 5] = [
     ("enable.partition.eof", "false"),
 ];
 
+/// Set where not given otherwise. librdkafka's own maximum of 10 s is as long as a look may take.
+const UNLESS_GIVEN: [(&str, &str); 1] = [("reconnect.backoff.max.ms", "1000")];
+
 /// Ours to set: by [`ALWAYS`], by the group that reads, or by the brokers.
 const REFUSED: [(&str, &str); 12] = [
     ("allow.auto.create.topics", "it is always false: asking about a topic must not make one"),
@@ -86,8 +89,8 @@ impl ClientConfig {
 
     /// All properties of a client: the given ones, then `own`, which decide.
     pub(super) fn properties<'a>(&'a self, own: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, &'a str> {
-        let mut properties: BTreeMap<&str, &str> =
-            self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let mut properties = BTreeMap::from(UNLESS_GIVEN);
+        properties.extend(self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         properties.insert("bootstrap.servers", &self.brokers);
         properties.extend(ALWAYS);
         properties.extend(own.iter().copied());

@@ -9,9 +9,14 @@
 
 mod broker;
 mod config;
+mod consumer;
 pub mod mock;
 #[allow(unsafe_code, reason = "each call into librdkafka is wrapped in the smallest function")]
 mod raw;
 
 pub use self::broker::KafkaBroker;
 pub use self::config::{ClientConfig, ClientError};
+pub use self::consumer::{
+    Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Record, Start, StartAt, Steer,
+    SteerError, StopReason,
+};

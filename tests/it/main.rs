@@ -4,7 +4,15 @@ mod crash;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
+mod kafka_consumer;
+#[cfg(feature = "kafka")]
 mod kafka_harness;
+#[cfg(feature = "kafka")]
+mod kafka_look;
+#[cfg(feature = "kafka")]
+mod kafka_mock;
+#[cfg(feature = "kafka")]
+mod kafka_steer;
 mod model;
 mod tidy;
 #[cfg(feature = "kafka")]

@@ -164,7 +164,9 @@ impl Progress {
         }
         self.told = self.batches;
         let Progress { group, batches, records, newest, .. } = self;
-        tracing::info!("group {group}: {batches} batches with {records} records committed, the newest is batch {newest}");
+        tracing::info!(
+            "group {group}: {batches} batches with {records} records committed, the newest is batch {newest}"
+        );
     }
 }
 
