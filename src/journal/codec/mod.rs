@@ -1,0 +1,65 @@
+//! Bytes: the one place of each format. Every decoder checks a checksum first, trusts no length, and says what is wrong
+//! instead of panicking.
+//!
+//! - [`varint`]: numbers.
+//! - [`value`]: any one value: version, checksum, bincode.
+//! - [`record`]: one entry in the write-ahead log.
+//! - [`block`]: consecutive batches of one group, as columns.
+//! - [`seqs`]: which group, and which of its entries, each seq belongs to.
+
+pub mod block;
+mod compress;
+pub mod record;
+pub mod seqs;
+pub mod value;
+pub mod varint;
+
+/// Why bytes are not what they should be, or can't be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// The bytes are not those that were written.
+    #[error("checksum mismatch")]
+    Checksum,
+    /// A later version of tidelog wrote them.
+    #[error("format version {found}; this tidelog knows up to {known}")]
+    Version {
+        /// The version of the bytes.
+        found: u8,
+        /// The newest that this program reads.
+        known: u8,
+    },
+    /// They end too early, go on too long, or hold a number that can't be.
+    #[error("malformed: {0}")]
+    Malformed(&'static str),
+    /// The value is larger than a reader would accept.
+    #[error("{bytes} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// What is accepted.
+        limit: u64,
+    },
+}
+
+/// Puts version and checksum before a body: version, crc32c over the rest (little-endian), body.
+fn seal(version: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(body.len() + 5);
+    bytes.push(version);
+    bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The body of [`seal`]ed bytes, checked.
+fn unseal(known: u8, bytes: &[u8]) -> Result<&[u8], CodecError> {
+    let Some((&[found, a, b, c, d], body)) = bytes.split_first_chunk::<5>() else {
+        return Err(CodecError::Malformed("shorter than its head"));
+    };
+    if crc32c::crc32c(body) != u32::from_le_bytes([a, b, c, d]) {
+        return Err(CodecError::Checksum);
+    }
+    if found != known {
+        return Err(CodecError::Version { found, known });
+    }
+    Ok(body)
+}
