@@ -4,7 +4,7 @@ use super::log::{Log, log};
 use super::{Looked, Meaning, Outcome, PlanRequest, Planned, Refusal};
 use crate::broker::Seen;
 use crate::entry::{Cause, Hole, Loss, Move};
-use crate::offset::{Offset, TopicId, TopicName, TopicPartition};
+use crate::offset::{Offset, OffsetRange, TopicId, TopicName, TopicPartition};
 use crate::positions::{GroupState, PartitionState, Positions, TopicState, holes};
 
 /// One partition of a plan, with all that executing it writes down.
@@ -75,7 +75,8 @@ fn aim(meaning: &Meaning, at: &TopicPartition, topic: &TopicState, now: &Partiti
         Meaning::AsOf { positions: then, .. } if other_incarnation(then) => Aim::OtherIncarnation,
         Meaning::AsOf { positions: then, again, .. } => {
             let then = then.get(&at.topic, at.partition).map(|then| then.position);
-            let again = again.iter().find(|range| range.partition() == at.partition && *range.topic() == at.topic);
+            let place = |range: &OffsetRange| (range.topic(), range.partition()).cmp(&(&at.topic, at.partition));
+            let again = again.binary_search_by(place).ok().map(|index| &again[index]);
             match [then, again.map(|range| range.from_offset())].into_iter().flatten().min() {
                 Some(offset) => Aim::At(offset),
                 None => Aim::FirstAt(now.first_position),
@@ -83,7 +84,7 @@ fn aim(meaning: &Meaning, at: &TopicPartition, topic: &TopicState, now: &Partiti
         }
         Meaning::Present => Aim::At(now.position),
         Meaning::Undo { moves, before, .. } => {
-            let undone = moves.iter().find(|m| m.partition == at.partition && m.topic == at.topic)?;
+            let undone = find(moves, at)?;
             let (old, new) = (undone.old?, undone.new?);
             match other_incarnation(before) {
                 true => Aim::OtherIncarnation,
@@ -264,8 +265,7 @@ fn holes_at(meaning: &Meaning, at: &TopicPartition, now: &PartitionState, start:
             open
         }
         Meaning::Undo { moves, before, .. } => {
-            let undone = moves.iter().find(|m| m.partition == at.partition && m.topic == at.topic);
-            let went_on = undone.is_some_and(|undone| undone.new != Some(now.position));
+            let went_on = find(moves, at).is_some_and(|undone| undone.new != Some(now.position));
             match before.get(&at.topic, at.partition) {
                 Some(then) if start != now.position || !went_on => then.holes.clone(),
                 _ => now.holes.clone(),
@@ -281,6 +281,12 @@ fn holes_at(meaning: &Meaning, at: &TopicPartition, now: &PartitionState, start:
     };
     holes::cut(&mut open, start, Offset::MAX);
     open
+}
+
+/// The move of `at` among moves that are ordered by topic-partition.
+fn find<'a>(moves: &'a [Move], at: &TopicPartition) -> Option<&'a Move> {
+    let place = |moved: &Move| (&moved.topic, moved.partition).cmp(&(&at.topic, at.partition));
+    moves.binary_search_by(place).ok().map(|index| &moves[index])
 }
 
 /// What of `holes` is not in `others`.
