@@ -1,11 +1,9 @@
 //! Plans and their execution on a journal, with a broker that says what it is told.
 
-mod fake;
-
 use std::sync::atomic::Ordering;
 
-use self::fake::World;
 use super::{ExecuteError, Executed, PlanError, execute, plan};
+use crate::control::fake::{self, World};
 use crate::control::steer;
 use crate::offset::{BatchNumber, Offset, Seq, Timestamp};
 use crate::rollback::{Edge, Outcome, Plan, PlanRequest, Target, parse_duration};
@@ -311,4 +309,17 @@ fn a_retired_group_is_not_rolled_back() {
     let world = three_batches();
     steer::retire(&world.control, &world.group, None, "ann").unwrap();
     assert!(matches!(plan_to(&world, after(1)), Err(PlanError::Invalid(_))));
+}
+
+#[test]
+fn a_late_batch_that_is_open_again_can_be_committed_again() {
+    let world = World::new();
+    world.start("t", 0);
+    world.commit_range("t", 10, 100).unwrap();
+    world.commit_range("t", 0, 10).unwrap();
+    run(&world, &plan_to(&world, after(1)).unwrap()).unwrap();
+    let open = || world.control.journal.group(&world.group).unwrap().positions.open_holes();
+    assert_eq!(open(), 1);
+    assert!(!world.commit_range("t", 0, 10).unwrap().repeated);
+    assert_eq!(open(), 0);
 }

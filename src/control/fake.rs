@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::broker::{Ask, Broker, Look, PartitionLook, Seen, TopicLook};
-use crate::commit::Commit;
+use crate::commit::{Commit, Receipt};
 use crate::control::{Control, Limits};
 use crate::entry::{Body, Correction, Draft, Move, TopicChange};
-use crate::journal::{Clock, Durability, Journal, Options};
+use crate::journal::{Clock, CommitError, Durability, Journal, Options};
 use crate::offset::{Epoch, Group, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
 
 pub const DEADLINE: Duration = Duration::from_millis(400);
@@ -90,10 +90,17 @@ impl World {
 
     /// Commits from the position on; whether it was taken.
     pub fn commit_under(&self, epoch: Epoch, name: &str, until: u64) -> bool {
-        let from = offset(self.position(name).min(until));
-        let range = OffsetRange::new(topic(name), 0, from, offset(until)).unwrap();
+        self.commit(epoch, name, self.position(name).min(until), until).is_ok()
+    }
+
+    pub fn commit_range(&self, name: &str, from: u64, until: u64) -> Result<Receipt, CommitError> {
+        self.commit(self.epoch(), name, from, until)
+    }
+
+    fn commit(&self, epoch: Epoch, name: &str, from: u64, until: u64) -> Result<Receipt, CommitError> {
+        let range = OffsetRange::new(topic(name), 0, offset(from), offset(until)).unwrap();
         let commit = Commit::new(self.group.clone(), epoch, (self.control.clock)(), vec![range]).unwrap();
-        self.control.journal.commit(commit).is_ok()
+        self.control.journal.commit(commit)
     }
 
     pub fn commit_to(&self, name: &str, until: u64) {
