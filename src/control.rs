@@ -1,6 +1,8 @@
 //! What people and consumers ask for, done on a journal and a broker: each function fetches what a pure decision needs,
 //! and runs it in the journal's writer. Calls block.
 
+#[cfg(test)]
+mod fake;
 pub mod rollback;
 pub mod steer;
 
