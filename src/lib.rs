@@ -27,6 +27,10 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod reconcile;
+
+pub mod rollback;
+
 pub mod journal;
 
-pub mod reconcile;
+pub mod control;

@@ -1,2 +1,5 @@
+//! All integration tests in one binary, a module a subject.
+
 mod crash;
 mod model;
+mod tidy;

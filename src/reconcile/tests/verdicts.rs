@@ -349,6 +349,16 @@ fn verdict_9_a_new_group_begins_as_the_policy_says() {
          reconciled cluster C t#1 t/0 none->3",
     );
     check(
+        r#"look C t#1 0=3..9
+         policy new_group={"offsets":[{"topic":"t","partition":4,"offset":1}]}
+         start A t
+         look C t#1 0=3..9
+         start A t"#,
+        "again t/4: topic_missing, seen once; a second look must agree
+         refused
+         found topic_missing t/4 (an offset was given for it, but the topic has no such partition)",
+    );
+    check(
         "look C t#1 0=3..9
          policy new_group=fail
          start A t",
