@@ -36,7 +36,7 @@ mod topic;
 mod unchecked;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use self::holes::to_look_into;
 pub use self::policy::{HeadReset, HoleReset, MissingReset, NewGroup, Policy, RecreatedReset, Reset, TailReset};
