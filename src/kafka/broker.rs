@@ -190,7 +190,7 @@ impl Broker for KafkaBroker {
             let matched = |name: &TopicName| ask.topics.iter().any(|topic| topic.matches(name));
             names.extend(metadata.topics.into_iter().filter(matched));
         }
-        let mut described = match self.describe(metadata.answered_by, &names, until) {
+        let mut described = match self.describe(metadata.broker, &names, until) {
             Ok(described) => described,
             Err(code) => names.iter().map(|name| (name.clone(), Err(code))).collect(),
         };
