@@ -71,7 +71,6 @@ fn after_each_restart_the_first_record_is_the_planned_one() {
         let begun = Instant::now();
         let planned = [0, 1].map(|p| setup.position("orders", p).unwrap_or(0));
         let consumer = setup.begin(&format!("owner-{round}"));
-        println!("begin {round}: {:?}", begun.elapsed());
         let seen = consume(&consumer, 10);
         for (partition, planned) in planned.into_iter().enumerate() {
             let prefix = format!("orders/{partition}@");
@@ -79,9 +78,7 @@ fn after_each_restart_the_first_record_is_the_planned_one() {
             assert!(first.is_none_or(|first| first == planned.to_string()), "{planned} in {seen:?}");
         }
         all.extend(seen);
-        println!("read {round}: {:?}", begun.elapsed());
         consumer.stop();
-        println!("stop {round}: {:?}", begun.elapsed());
         drop(consumer);
         println!("round {round}: {:?}", begun.elapsed());
     }
