@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::offset::{Group, Invalid, Isolation, Offset, Timestamp, TopicId, TopicName, TopicPartition};
+use crate::offset::{Group, Invalid, Isolation, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
 
 /// A value that a broker was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,4 +165,10 @@ pub trait Broker: Send + Sync {
         partitions: &BTreeSet<TopicPartition>,
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>>;
+
+    /// For each range its first record that a reader of this isolation gets, in the order of `ranges`; absent where the
+    /// range holds none (markers, aborted or compacted records). Reads records.
+    fn first_readable(&self, ranges: &[OffsetRange], _isolation: Isolation, _deadline: Duration) -> Vec<Seen<Offset>> {
+        vec![Seen::Failed("records can't be read here".to_owned()); ranges.len()]
+    }
 }

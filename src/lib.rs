@@ -17,6 +17,8 @@
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
 //! - `cli` (feature `cli`): one file a command.
 
+#![deny(unsafe_code)]
+
 pub mod offset;
 
 pub mod entry;
@@ -29,6 +31,6 @@ pub mod broker;
 
 pub mod journal;
 
-pub mod reconcile;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+pub mod reconcile;

@@ -83,7 +83,8 @@ fn a_look_holds_each_value_of_topics_by_name_and_by_pattern() {
     let begun = Instant::now();
     let look = broker.look(&ask(&["^ord.*", "other"], Duration::from_secs(10)));
     println!("second look {:?}", begun.elapsed());
-    let seen = "orders/0 0..5 readable 5\norders/1 0..5 readable 5\norders-old/0 0..0 readable 0\nother/0 0..3 readable 3";
+    let seen =
+        "orders/0 0..5 readable 5\norders/1 0..5 readable 5\norders-old/0 0..0 readable 0\nother/0 0..3 readable 3";
     assert_eq!(shown(&look), seen);
     // Nothing is made by asking.
     assert_eq!(shown(&broker.look(&ask(&["^mis.*"], Duration::from_secs(10)))), "");
@@ -99,7 +100,11 @@ fn what_a_broker_does_not_say_is_failed_and_never_absent() {
     let begun = Instant::now();
     let look = broker.look(&ask(&["orders"], Duration::from_secs(10)));
     assert_eq!(shown(&look), "orders/0 0..5 readable 5\norders/1 failed..failed readable failed");
-    assert!(begun.elapsed() < Duration::from_secs(2), "one leaderless partition holds up nothing: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "one leaderless partition holds up nothing: {:?}",
+        begun.elapsed()
+    );
     mock.set_leader(&at("orders", 1), true).expect("set");
 
     // An old leader is asked again.

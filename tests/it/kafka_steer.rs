@@ -32,8 +32,7 @@ pub struct TestSteer {
 impl TestSteer {
     fn observe(&self) -> Observed {
         let positions = self.journal.group(&self.group).map(|group| group.positions).unwrap_or_default();
-        let ask =
-            Ask { topics: self.topics.clone(), isolation: self.isolation, deadline: Duration::from_secs(5) };
+        let ask = Ask { topics: self.topics.clone(), isolation: self.isolation, deadline: Duration::from_secs(5) };
         Observed { look: self.broker.look(&ask), positions }
     }
 

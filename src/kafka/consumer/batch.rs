@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::handover::Handover;
 use crate::kafka::raw::{Handle, Headers, Message};
-use crate::offset::{
-    BatchNumber, Epoch, Invalid, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition,
-};
+use crate::offset::{BatchNumber, Epoch, Invalid, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
 
 /// Records of a batch as librdkafka received them. The order of the fields matters: messages go before their client.
 #[derive(Default)]

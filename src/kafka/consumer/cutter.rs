@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Cut;
 use super::batch::Records;
 use super::steer::StartAt;
-use super::Cut;
 use crate::kafka::raw::{Handle, Message};
 use crate::offset::{Offset, OffsetRange, TopicId, TopicName, TopicPartition};
 

@@ -42,10 +42,10 @@ impl Handover {
     /// Offers a batch, waiting at most `wait` for room; gives it back if there is none.
     pub(super) fn offer(&self, cut: CutBatch, wait: Duration) -> Result<(), CutBatch> {
         let state = self.state();
-        let (mut state, _) =
-            self.room.wait_timeout_while(state, wait, |state| state.ready.len() >= AHEAD).unwrap_or_else(
-                PoisonError::into_inner,
-            );
+        let (mut state, _) = self
+            .room
+            .wait_timeout_while(state, wait, |state| state.ready.len() >= AHEAD)
+            .unwrap_or_else(PoisonError::into_inner);
         if cut.generation != state.generation {
             return Ok(());
         }

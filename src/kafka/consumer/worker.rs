@@ -99,7 +99,9 @@ impl Worker {
         match event {
             Event::Record(message) => {
                 self.cutter.record(message).map_err(|BelowPlan { at, planned, delivered }| {
-                    StopReason::Broken(format!("{at}: offset {delivered} was delivered, below {planned}, which is next"))
+                    StopReason::Broken(format!(
+                        "{at}: offset {delivered} was delivered, below {planned}, which is next"
+                    ))
                 })?;
             }
             Event::End(message) => {
@@ -172,9 +174,9 @@ impl Worker {
     fn adopt(&mut self, start: &Start) -> Flow {
         self.cutter.restart(&start.starts);
         self.epoch = start.epoch;
-        self.number = self.journal.with_state(|state| {
-            state.groups.get(&self.group).map_or(BatchNumber::ZERO, |group| group.positions.batch)
-        });
+        self.number = self
+            .journal
+            .with_state(|state| state.groups.get(&self.group).map_or(BatchNumber::ZERO, |group| group.positions.batch));
         for problem in &start.problems {
             tracing::error!("{problem}");
         }

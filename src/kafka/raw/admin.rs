@@ -269,9 +269,7 @@ impl Pending {
 /// # Safety
 ///
 /// `topic` points to a live description.
-unsafe fn described(
-    topic: *const sys::rd_kafka_TopicDescription_t,
-) -> Option<(TopicName, Result<Described, Code>)> {
+unsafe fn described(topic: *const sys::rd_kafka_TopicDescription_t) -> Option<(TopicName, Result<Described, Code>)> {
     // SAFETY: by the contract; all that is read lives as long as it.
     unsafe {
         let name = TopicName::new(&text(sys::rd_kafka_TopicDescription_name(topic))).ok()?;

@@ -94,8 +94,7 @@ fn set(conf: *mut sys::rd_kafka_conf_t, name: &str, value: &str) -> Result<(), S
     };
     let mut text = [0; 512];
     // SAFETY: `conf` is live, the texts end in NUL, the buffer has the length that is given.
-    let result =
-        unsafe { sys::rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), text.as_mut_ptr(), text.len()) };
+    let result = unsafe { sys::rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), text.as_mut_ptr(), text.len()) };
     match result {
         sys::rd_kafka_conf_res_t::RD_KAFKA_CONF_OK => Ok(()),
         _ => Err(shown(&text)),
