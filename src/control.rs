@@ -1,7 +1,10 @@
 //! What people and consumers ask for, done on a journal and a broker: each function fetches what a pure decision needs,
 //! and runs it in the journal's writer. Calls block.
 
+#[cfg(test)]
+mod fake;
 pub mod rollback;
+pub mod start;
 pub mod steer;
 
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
 pub use self::rollback::{ExecuteError, Executed, PlanError, execute, plan};
+pub use self::start::{LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
 pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
 /// A journal, and the broker that its groups read from.

@@ -6,6 +6,7 @@
 //! and a look at the broker, or none.
 
 mod decide;
+mod holes;
 mod id;
 mod log;
 mod request;

@@ -59,9 +59,10 @@ pub fn execute(
     request.check().map_err(PlanError::from)?;
     free_name("actor", actor).and_then(|()| check_reason(reason)).map_err(PlanError::from)?;
     loop {
+        let clock_uncertain = clock_uncertain(control).map_err(PlanError::from)?;
         let group = known_group(control, &request.group)?;
         if let Some(seq) = plan.and_then(|plan| rollback::executed(&group, plan)) {
-            return receipt(control, &group, seq);
+            return receipt(control, &group, seq, clock_uncertain);
         }
         let asked = Asked::new(control, &request, group.clone())?;
         let order = Order {
@@ -73,23 +74,23 @@ pub fn execute(
             reason: reason.to_owned(),
         };
         let refused = match control.journal.decide(move |state| rollback::decide(state, &order)) {
-            Ok((entries, Decided::Moves)) => return Ok(executed(control, entries.first())?),
+            Ok((entries, Decided::Moves)) => return Ok(executed(entries.first(), clock_uncertain)),
             Ok((_, Decided::NothingToDo(epoch))) => {
-                let clock_uncertain = clock_uncertain(control).map_err(PlanError::from)?;
                 return Ok(Executed { seq: None, epoch, repeated: false, moves: Vec::new(), clock_uncertain });
             }
-            Ok((_, Decided::Repeated(seq))) => return receipt(control, &group, seq),
+            // Its entry is published by now, as a decision is answered after all that it saw.
+            Ok((_, Decided::Repeated(seq))) => return receipt(control, &group, seq, clock_uncertain),
             Err(DecideError::Unavailable(error)) => return Err(error.into()),
             Err(DecideError::Refused(refused)) => refused,
         };
-        match refused {
+        return Err(match refused {
             // The move to undo is another one now: find out what it did.
-            Refused::MovedAgain(_) => {}
-            Refused::Outdated(plan) => return Err(ExecuteError::Outdated(told_clock(control, plan)?)),
-            Refused::NotExecutable(plan) => return Err(ExecuteError::Refused(told_clock(control, plan)?)),
-            Refused::UnknownGroup(group) => return Err(PlanError::from(unknown_group(control, &group)).into()),
-            Refused::WrongName(wrong) => return Err(PlanError::wrong_name(&request.group, wrong).into()),
-        }
+            Refused::MovedAgain(_) => continue,
+            Refused::Outdated(plan) => ExecuteError::Outdated(Box::new(Plan { clock_uncertain, ..*plan })),
+            Refused::NotExecutable(plan) => ExecuteError::Refused(Box::new(Plan { clock_uncertain, ..*plan })),
+            Refused::UnknownGroup(group) => PlanError::from(unknown_group(control, &group)).into(),
+            Refused::WrongName(wrong) => PlanError::wrong_name(&request.group, wrong).into(),
+        });
     }
 }
 
@@ -101,36 +102,24 @@ fn known_group(control: &Control, group: &Group) -> Result<GroupState, PlanError
     control.journal.group(group).ok_or_else(|| unknown_group(control, group).into())
 }
 
-fn executed(control: &Control, entry: Option<&Entry>) -> Result<Executed, PlanError> {
+fn executed(entry: Option<&Entry>, clock_uncertain: bool) -> Executed {
     let Some(Entry { seq, epoch, body: Body::RolledBack(rolled_back), .. }) = entry else {
-        unreachable!("a decision that moves a group appends a rolled_back entry first")
+        unreachable!("a plan that moves a group is executed by a rolled_back entry")
     };
-    Ok(Executed {
-        seq: Some(*seq),
-        epoch: *epoch,
-        repeated: false,
-        moves: rolled_back.correction.moves.clone(),
-        clock_uncertain: clock_uncertain(control)?,
-    })
+    let moves = rolled_back.correction.moves.clone();
+    Executed { seq: Some(*seq), epoch: *epoch, repeated: false, moves, clock_uncertain }
 }
 
 /// The first receipt of a plan that entry `seq` executed. Its moves are empty once the entry is pruned.
-fn receipt(control: &Control, group: &GroupState, seq: Seq) -> Result<Executed, ExecuteError> {
-    let repeated = match control.journal.entry(seq).map_err(PlanError::from)? {
-        Some(entry) => executed(control, Some(&entry))?,
-        None => Executed {
-            seq: Some(seq),
-            epoch: group.epoch,
-            repeated: true,
-            moves: Vec::new(),
-            clock_uncertain: clock_uncertain(control).map_err(PlanError::from)?,
-        },
+fn receipt(control: &Control, group: &GroupState, seq: Seq, clock_uncertain: bool) -> Result<Executed, ExecuteError> {
+    let first = match control.journal.entry(seq).map_err(PlanError::from)? {
+        Some(entry) => executed(Some(&entry), clock_uncertain),
+        None => {
+            let moves = Vec::new();
+            Executed { seq: Some(seq), epoch: group.epoch, repeated: true, moves, clock_uncertain }
+        }
     };
-    Ok(Executed { repeated: true, ..repeated })
-}
-
-fn told_clock(control: &Control, plan: Box<Plan>) -> Result<Box<Plan>, PlanError> {
-    Ok(Box::new(Plan { clock_uncertain: clock_uncertain(control)?, ..*plan }))
+    Ok(Executed { repeated: true, ..first })
 }
 
 /// Whether times are not to be relied on: at the newest entry the journal's clock stood over a minute off the machine's,

@@ -129,3 +129,93 @@ fn steer(
         Err(DecideError::Unavailable(error)) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::fake::World;
+    use crate::offset::Offset;
+
+    fn world() -> World {
+        let world = World::new();
+        world.start("t", 0);
+        world.commit_range("t", 0, 100).unwrap();
+        world
+    }
+
+    fn state(world: &World) -> GroupState {
+        world.control.journal.group(&world.group).unwrap()
+    }
+
+    #[test]
+    fn none_of_it_makes_a_group() {
+        let World { control, .. } = &world();
+        let mistyped = Group::new("default", "gg").unwrap();
+        let results = [
+            mark(control, &mistyped, "m", "ann"),
+            hold(control, &mistyped, "ann", "why"),
+            release(control, &mistyped, "ann"),
+            retire(control, &mistyped, None, "ann"),
+        ];
+        for result in results {
+            assert!(matches!(result, Err(SteerError::UnknownGroup(_))), "{result:?}");
+        }
+        assert!(control.journal.group(&mistyped).is_none());
+    }
+
+    #[test]
+    fn names_are_checked() {
+        let World { control, group, .. } = &world();
+        assert!(matches!(mark(control, group, "", "ann"), Err(SteerError::Invalid(_))));
+        assert!(matches!(mark(control, group, "m", "a\0"), Err(SteerError::Invalid(_))));
+        assert!(matches!(hold(control, group, "ann", " "), Err(SteerError::Invalid(_))));
+        assert!(matches!(hold(control, group, "ann", &"x".repeat(1_001)), Err(SteerError::Invalid(_))));
+    }
+
+    #[test]
+    fn a_held_group_takes_no_commits_until_it_is_released() {
+        let world = world();
+        let held = hold(&world.control, &world.group, "ann", "mending the sink").unwrap();
+        assert!(world.commit_range("t", 100, 110).is_err());
+        let again = hold(&world.control, &world.group, "bob", "me too").unwrap_err();
+        let SteerError::Held { hold: first, .. } = &again else { panic!("held twice") };
+        assert_eq!((first.actor.as_str(), first.seq), ("ann", held.seq));
+        assert!(again.to_string().contains("by ann: mending the sink"));
+        release(&world.control, &world.group, "ann").unwrap();
+        assert!(world.commit_range("t", 100, 110).is_ok());
+        assert!(matches!(release(&world.control, &world.group, "ann"), Err(SteerError::Invalid(_))));
+    }
+
+    #[test]
+    fn a_topic_or_a_group_is_retired_once() {
+        let world = world();
+        let World { control, group, .. } = &world;
+        let (known, unknown) = ("t".parse().unwrap(), "u".parse().unwrap());
+        assert!(matches!(retire(control, group, Some(&unknown), "ann"), Err(SteerError::UnknownTopic { .. })));
+        retire(control, group, Some(&known), "ann").unwrap();
+        assert!(matches!(retire(control, group, Some(&known), "ann"), Err(SteerError::Invalid(_))));
+        assert!(world.commit_range("t", 100, 110).is_err());
+        retire(control, group, None, "ann").unwrap();
+        assert!(matches!(retire(control, group, None, "ann"), Err(SteerError::Invalid(_))));
+        assert!(state(&world).retired);
+    }
+
+    #[test]
+    fn a_hole_and_a_loss_are_acknowledged_by_their_entry() {
+        let world = world();
+        let hole = world.commit_range("t", 120, 130).unwrap().seq;
+        let request = crate::rollback::PlanRequest::new(
+            world.group.clone(),
+            crate::rollback::Target::Offset(Offset::try_from(200).unwrap()),
+        );
+        let loss = crate::control::execute(&world.control, request, None, "ann", "skip").unwrap().seq.unwrap();
+        assert_eq!((state(&world).positions.open_holes(), state(&world).losses.len()), (1, 1));
+        for of in [hole, loss] {
+            let epoch = acknowledge(&world.control, of, "ann").unwrap().epoch;
+            assert_eq!(epoch, state(&world).epoch);
+            assert!(matches!(acknowledge(&world.control, of, "ann"), Err(SteerError::Invalid(_))));
+        }
+        assert_eq!((state(&world).positions.open_holes(), state(&world).losses.len()), (0, 0));
+        assert!(matches!(acknowledge(&world.control, Seq::MAX, "ann"), Err(SteerError::Invalid(_))));
+    }
+}

@@ -31,6 +31,20 @@ pub struct PlanRequest {
 
 impl PlanRequest {
     /// The whole of `group` to `to`, with nothing allowed on the way.
+    ///
+    /// ```
+    /// use tidelog::offset::Group;
+    /// use tidelog::rollback::{PlanRequest, Target};
+    ///
+    /// let group = Group::new("default", "loader")?;
+    /// let request = PlanRequest {
+    ///     scope: vec!["orders:0,1".parse()?],
+    ///     allow_clamp: true,
+    ///     ..PlanRequest::new(group, Target::Shift(-100))
+    /// };
+    /// assert!(request.check().is_ok());
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     pub fn new(group: Group, to: Target) -> Self {
         PlanRequest {
             group,

@@ -1,11 +1,12 @@
 //! What a rollback does to one partition: where the target puts it, what the broker says of that, and what comes of it.
 
+use super::holes::{less, open_at};
 use super::log::{Log, log};
 use super::{Looked, Meaning, Outcome, PlanRequest, Planned, Refusal};
 use crate::broker::Seen;
 use crate::entry::{Cause, Hole, Loss, Move};
-use crate::offset::{Offset, TopicId, TopicName, TopicPartition};
-use crate::positions::{GroupState, PartitionState, Positions, TopicState, holes};
+use crate::offset::{Offset, OffsetRange, TopicId, TopicName, TopicPartition};
+use crate::positions::{GroupState, PartitionState, Positions, TopicState};
 
 /// One partition of a plan, with all that executing it writes down.
 pub struct Step {
@@ -75,7 +76,8 @@ fn aim(meaning: &Meaning, at: &TopicPartition, topic: &TopicState, now: &Partiti
         Meaning::AsOf { positions: then, .. } if other_incarnation(then) => Aim::OtherIncarnation,
         Meaning::AsOf { positions: then, again, .. } => {
             let then = then.get(&at.topic, at.partition).map(|then| then.position);
-            let again = again.iter().find(|range| range.partition() == at.partition && *range.topic() == at.topic);
+            let place = |range: &OffsetRange| (range.topic(), range.partition()).cmp(&(&at.topic, at.partition));
+            let again = again.binary_search_by(place).ok().map(|index| &again[index]);
             match [then, again.map(|range| range.from_offset())].into_iter().flatten().min() {
                 Some(offset) => Aim::At(offset),
                 None => Aim::FirstAt(now.first_position),
@@ -83,7 +85,7 @@ fn aim(meaning: &Meaning, at: &TopicPartition, topic: &TopicState, now: &Partiti
         }
         Meaning::Present => Aim::At(now.position),
         Meaning::Undo { moves, before, .. } => {
-            let undone = moves.iter().find(|m| m.partition == at.partition && m.topic == at.topic)?;
+            let undone = find(moves, at)?;
             let (old, new) = (undone.old?, undone.new?);
             match other_incarnation(before) {
                 true => Aim::OtherIncarnation,
@@ -152,7 +154,7 @@ impl Step {
         let (target, start, mut outcome, detail) = place(position, aim, &log);
         let holes = match outcome.is_unmovable() {
             true => now.holes.clone(),
-            false => holes_at(meaning, &at, now, start),
+            false => open_at(meaning, &at, now, start),
         };
         let holes_change = holes != now.holes;
         if start == position && !holes_change && matches!(outcome, Outcome::Exact) {
@@ -172,11 +174,15 @@ impl Step {
         let replayed = position.since(start).saturating_add(reopened);
         let planned =
             Planned { at, position, target, start, outcome, replayed, skipped: skipped.count(), lost: expired.count() };
-        let replaying_until = match now.replaying_until {
-            until if start < position => Some(until.map_or(position, |until| until.max(position))),
-            _ if undo && start > position => None,
-            until => until.filter(|until| *until > start),
+        // An undo ends what the move began, and no more: an earlier rewind may go on.
+        let replaying_until = match meaning {
+            _ if start < position => Some(now.replaying_until.map_or(position, |until| until.max(position))),
+            Meaning::Undo { before, .. } if start > position => {
+                before.get(&planned.at.topic, planned.at.partition).and_then(|then| then.replaying_until)
+            }
+            _ => now.replaying_until,
         };
+        let replaying_until = replaying_until.filter(|until| *until > start);
         Step { planned, topic_id: topic.topic_id, holes, holes_change, replaying_until, expired, skipped, detail }
     }
 
@@ -252,42 +258,8 @@ impl Step {
     }
 }
 
-/// The holes open afterwards: those open at the target are open again, below `start`. One that is open now stays open,
-/// as it came up when the offsets were read once more.
-fn holes_at(meaning: &Meaning, at: &TopicPartition, now: &PartitionState, start: Offset) -> Vec<Hole> {
-    let mut open = match meaning {
-        Meaning::AsOf { positions: then, .. } => {
-            let then = then.get(&at.topic, at.partition).map(|then| then.holes.as_slice()).unwrap_or_default();
-            let mut open = less(&now.holes, then);
-            open.extend_from_slice(then);
-            open.sort_unstable_by_key(|hole| hole.from_offset);
-            open
-        }
-        Meaning::Undo { moves, before, .. } => {
-            let undone = moves.iter().find(|m| m.partition == at.partition && m.topic == at.topic);
-            let went_on = undone.is_some_and(|undone| undone.new != Some(now.position));
-            match before.get(&at.topic, at.partition) {
-                Some(then) if start != now.position || !went_on => then.holes.clone(),
-                _ => now.holes.clone(),
-            }
-        }
-        Meaning::Present
-        | Meaning::Earliest
-        | Meaning::Latest
-        | Meaning::Offset(_)
-        | Meaning::Shift(_)
-        | Meaning::RecordTime(_)
-        | Meaning::Offsets(_) => now.holes.clone(),
-    };
-    holes::cut(&mut open, start, Offset::MAX);
-    open
-}
-
-/// What of `holes` is not in `others`.
-fn less(holes: &[Hole], others: &[Hole]) -> Vec<Hole> {
-    let mut left = holes.to_vec();
-    for other in others {
-        holes::cut(&mut left, other.from_offset, other.until_offset);
-    }
-    left
+/// The move of `at` among moves that are ordered by topic-partition.
+pub fn find<'a>(moves: &'a [Move], at: &TopicPartition) -> Option<&'a Move> {
+    let place = |moved: &Move| (&moved.topic, moved.partition).cmp(&(&at.topic, at.partition));
+    moves.binary_search_by(place).ok().map(|index| &moves[index])
 }

@@ -112,6 +112,9 @@ impl fmt::Display for Target {
 /// Reads a duration as Kafka's tool does, `PnDTnHnMnS`. A day has 24 hours; months and years have no fixed length.
 pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
     let wrong = || Invalid::new("duration", text, "not of the form P1DT2H30M (days, hours, minutes, seconds)");
+    if !text.starts_with('P') {
+        return Err(wrong());
+    }
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
     Duration::try_from(duration).map_err(|_| wrong())

@@ -26,11 +26,13 @@ impl Asked {
     pub fn new(control: &Control, request: &PlanRequest, group: GroupState) -> Result<Self, PlanError> {
         request.check_names(&group).map_err(|wrong| PlanError::wrong_name(&request.group, wrong))?;
         let sought = resolve::target(control, request, &group)?;
+        let nothing_to_ask = request.unchecked || request.partitions(&group).next().is_none();
         match (sought, &control.broker) {
             (Sought::Known(Meaning::Present), _) => Ok(Asked { meaning: Meaning::Present, looked: None, group }),
-            (sought, Some(broker)) if !request.unchecked => ask(control, &**broker, request, group, sought),
+            (sought, Some(broker)) if !nothing_to_ask => ask(control, &**broker, request, group, sought),
             (Sought::Known(meaning), _) if !request.to.needs_broker() => Ok(Asked { meaning, looked: None, group }),
-            (Sought::Known(_) | Sought::RecordsFrom(_), _) => {
+            (_, Some(_)) => Ok(Asked { meaning: Meaning::Present, looked: None, group }),
+            (_, None) => {
                 Err(Invalid::new("to", &request.to, "this target needs a broker to ask, and none is set").into())
             }
         }
