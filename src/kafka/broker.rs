@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::hole::first_readable;
 use super::raw::{Code, Described, Handle, Listed, PartitionList};
 use super::{ClientConfig, ClientError};
 use crate::broker::{Ask, Broker, Look, PartitionLook, Seen, TopicLook, TopicSelector};
 use crate::journal::Clock;
-use crate::offset::{Group, Isolation, Offset, Timestamp, TopicName, TopicPartition};
+use crate::offset::{Group, Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
 
 /// How long an answer that speaks of another leader is asked again: just after a topic was made or has grown, the client
 /// and the brokers do not agree yet.
@@ -28,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A Kafka cluster, looked at through one client.
 pub struct KafkaBroker {
     handle: Arc<Handle>,
-    brokers: String,
+    config: ClientConfig,
     clock: Clock,
 }
 
@@ -40,7 +41,7 @@ impl KafkaBroker {
     /// A property that librdkafka does not know or can't use.
     pub fn new(config: &ClientConfig, clock: Clock) -> Result<KafkaBroker, ClientError> {
         let handle = Arc::new(Handle::new(config, &[])?);
-        Ok(KafkaBroker { handle, brokers: config.brokers().to_owned(), clock })
+        Ok(KafkaBroker { handle, config: config.clone(), clock })
     }
 
     /// Offsets of `partitions`, asked again within `until` where only the client's idea of the leaders is old.
@@ -172,7 +173,7 @@ impl Broker for KafkaBroker {
         let listed = ask.topics.iter().any(|topic| named(topic).is_none());
         let look = |cluster_id, topics, listing| Look {
             taken_at: (self.clock)(),
-            brokers: self.brokers.clone(),
+            brokers: self.config.brokers().to_owned(),
             cluster_id,
             topics,
             listing,
@@ -191,7 +192,7 @@ impl Broker for KafkaBroker {
             let matched = |name: &TopicName| ask.topics.iter().any(|topic| topic.matches(name));
             names.extend(metadata.topics.into_iter().filter(matched));
         }
-        let mut described = match self.describe(metadata.answered_by, &names, until) {
+        let mut described = match self.describe(metadata.broker, &names, until) {
             Ok(described) => described,
             Err(code) => names.iter().map(|name| (name.clone(), Err(code))).collect(),
         };
@@ -240,6 +241,14 @@ impl Broker for KafkaBroker {
             (at.clone(), seen_or_absent(found.map_err(|code| code.to_string())))
         });
         found.collect()
+    }
+
+    fn first_readable(&self, ranges: &[OffsetRange], isolation: Isolation, deadline: Duration) -> Vec<Seen<Offset>> {
+        if ranges.is_empty() {
+            return Vec::new();
+        }
+        first_readable(&self.config, ranges, isolation, Instant::now() + deadline)
+            .unwrap_or_else(|error| vec![Seen::Failed(error.to_string()); ranges.len()])
     }
 }
 

@@ -10,6 +10,7 @@
 mod broker;
 mod config;
 mod consumer;
+mod hole;
 pub mod mock;
 #[allow(unsafe_code, reason = "each call into librdkafka is wrapped in the smallest function")]
 mod raw;

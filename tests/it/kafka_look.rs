@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidelog::broker::{Broker, Seen};
 use tidelog::kafka::{ClientConfig, KafkaBroker};
-use tidelog::offset::{Group, Timestamp};
+use tidelog::offset::{Group, Isolation, OffsetRange, Timestamp};
 
 use crate::kafka::TestKafka;
 use crate::kafka_mock::{ask, at, clock, name, offset, shown};
@@ -138,4 +138,31 @@ fn a_partition_without_a_leader_is_failed_and_the_rest_is_known() {
         let wanted = format!("{topic}/0 0..0 readable 0\n{topic}/1 failed..failed readable failed");
         if look == wanted { Ok(()) } else { Err(look) }
     });
+}
+
+/// What DESIGN's verdict 7 asks: whether a hole holds anything that can be read.
+#[test]
+fn a_hole_is_looked_into_with_the_groups_isolation() {
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("holes");
+    kafka.create_topic(&topic, 2, &[]);
+    kafka.produce(&topic, 0, 5); // 0..5
+    let mut transaction = kafka.begin(&kafka.unique("holes"));
+    transaction.produce(&topic, 0, 3); // 5..8
+    transaction.abort(); // 8
+    kafka.produce(&topic, 0, 4); // 9..13
+    kafka.produce(&topic, 1, 2);
+    let range = |partition, from, until| {
+        OffsetRange::new(name(&topic), partition, offset(from), offset(until)).expect("a range")
+    };
+    let ranges = [range(0, 2, 4), range(0, 5, 9), range(0, 8, 9), range(0, 6, 11), range(1, 1, 2), range(1, 2, 9)];
+    let broker = broker(kafka);
+    let begun = Instant::now();
+    let seen = broker.first_readable(&ranges, Isolation::ReadCommitted, SOON);
+    println!("six holes: {:?}", begun.elapsed());
+    let known = |number| Seen::Known(offset(number));
+    assert_eq!(seen[..5], [known(2), Seen::Absent, Seen::Absent, known(9), known(1)]);
+    assert!(matches!(seen[5], Seen::Failed(_)), "beyond the end nothing can be said: {:?}", seen[5]);
+    let seen = broker.first_readable(&ranges[..3], Isolation::ReadUncommitted, SOON);
+    assert_eq!(seen, [known(2), known(5), Seen::Absent]);
 }

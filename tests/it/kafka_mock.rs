@@ -141,3 +141,15 @@ fn a_group_that_kafka_does_not_know_has_no_committed_offsets() {
     let found = broker.offsets_at(&partitions, Timestamp::from_millis(1), Duration::from_secs(10));
     assert_eq!(found, [(at("orders", 0), Seen::Absent), (at("orders", 1), Seen::Absent)].into());
 }
+
+#[test]
+fn the_first_look_of_a_new_client_is_whole_and_quick() {
+    let mock = mock_with(&[("orders", 2, 5)]);
+    for round in 0..10 {
+        let broker = KafkaBroker::new(&mock.config(), clock()).expect("a client");
+        let begun = Instant::now();
+        let look = broker.look(&ask(&["orders"], Duration::from_secs(5)));
+        assert!(begun.elapsed() < Duration::from_secs(2), "round {round}: {:?} {look:?}", begun.elapsed());
+        assert_eq!(shown(&look), "orders/0 0..5 readable 5\norders/1 0..5 readable 5");
+    }
+}

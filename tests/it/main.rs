@@ -12,6 +12,8 @@ mod kafka_look;
 #[cfg(feature = "kafka")]
 mod kafka_mock;
 #[cfg(feature = "kafka")]
+mod kafka_running;
+#[cfg(feature = "kafka")]
 mod kafka_steer;
 mod model;
 mod tidy;

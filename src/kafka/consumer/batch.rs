@@ -14,7 +14,8 @@ pub(super) struct Records {
     pub(super) kept: Vec<(Message, u32)>,
     pub(super) names: Arc<Vec<TopicPartition>>,
     pub(super) unpacking: Mutex<()>,
-    pub(super) handle: Option<Arc<Handle>>,
+    /// Never read: held.
+    pub(super) _handle: Option<Arc<Handle>>,
 }
 
 /// A batch as it was cut.

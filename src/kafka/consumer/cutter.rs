@@ -208,7 +208,7 @@ impl Cutter {
                 kept: std::mem::take(&mut self.kept),
                 names: Arc::clone(&self.names),
                 unpacking: Default::default(),
-                handle: Some(Arc::clone(&self.handle)),
+                _handle: Some(Arc::clone(&self.handle)),
             },
             ..Taken::default()
         };

@@ -8,6 +8,7 @@ mod steer;
 mod worker;
 
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -26,8 +27,9 @@ use crate::commit::{Commit, Receipt, Refused};
 use crate::journal::{Clock, CommitError, Journal, WriteError};
 use crate::offset::{BatchNumber, Epoch, Group, Isolation, Timestamp};
 
-/// How long a stop may take; what has not ended by then is left to itself.
-const STOP_WAIT: Duration = Duration::from_secs(5);
+/// How long a stop may take; what has not ended by then is left to itself: a look waits for a silent broker, and writes
+/// nothing that matters to a process that ends.
+const STOP_WAIT: Duration = Duration::from_secs(4);
 
 /// When a batch is cut: at whichever limit comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,7 +227,13 @@ impl JournaledConsumer {
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let threads = vec![
             named("kafka-look").spawn(move || scout.run())?,
-            named("kafka-read").spawn(move || worker.run(&start))?,
+            named("kafka-read").spawn(move || {
+                let handover = Arc::clone(&worker.handover);
+                let ended = catch_unwind(AssertUnwindSafe(|| worker.run(&start)));
+                if ended.is_err() {
+                    handover.end(StopReason::Broken("the reading thread panicked".to_owned()));
+                }
+            })?,
         ];
         let (group, owner, threads) = (config.group, config.owner, Mutex::new(threads));
         Ok(JournaledConsumer { journal, group, owner, handover, stop, orders, threads })
@@ -340,7 +348,7 @@ impl JournaledConsumer {
             }
             if !thread.is_finished() {
                 let name = thread.thread().name().unwrap_or_default().to_owned();
-                tracing::warn!("thread {name} did not end within {STOP_WAIT:?}; it is left to itself");
+                tracing::info!("thread {name} did not end within {STOP_WAIT:?}; it is left to itself");
             } else if thread.join().is_err() {
                 tracing::error!("a thread of the consumer panicked");
             }

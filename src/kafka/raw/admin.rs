@@ -16,8 +16,8 @@ use crate::offset::{Group, Isolation, TopicId, TopicName, TopicPartition};
 /// What a broker says of the cluster.
 #[derive(Debug)]
 pub(in crate::kafka) struct Metadata {
-    /// The broker that answered.
-    pub(in crate::kafka) answered_by: i32,
+    /// A broker that is there: the one that answered, where it is known by its number yet.
+    pub(in crate::kafka) broker: i32,
     /// The topics of the answer: all, where all were asked for.
     pub(in crate::kafka) topics: Vec<TopicName>,
 }
@@ -114,7 +114,13 @@ impl Handle {
         unsafe {
             let topics = slice((*answer).topics.cast_const(), (*answer).topic_cnt as usize);
             let topics = topics.iter().filter_map(|topic| TopicName::new(&text(topic.topic)).ok()).collect();
-            let metadata = Metadata { answered_by: (*answer).orig_broker_id, topics };
+            // On a fresh client the address that was asked belongs to no broker's number yet.
+            let brokers = slice((*answer).brokers.cast_const(), (*answer).broker_cnt as usize);
+            let broker = match ((*answer).orig_broker_id, brokers.first()) {
+                (-1, Some(first)) => first.id,
+                (answered, _) => answered,
+            };
+            let metadata = Metadata { broker, topics };
             sys::rd_kafka_metadata_destroy(answer);
             Ok(metadata)
         }

@@ -7,7 +7,7 @@ mod list;
 mod message;
 mod reader;
 
-pub(super) use self::admin::{Described, Listed, Metadata, Pending};
+pub(super) use self::admin::{Described, Listed};
 pub(super) use self::error::Code;
 pub(super) use self::handle::Handle;
 pub(super) use self::list::PartitionList;
