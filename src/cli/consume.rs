@@ -180,7 +180,11 @@ impl Work {
     fn begin(self) -> Result<(Started, JournaledConsumer), Failure> {
         let started = control::start(&self.control, self.request.clone()).inspect_err(start::tell_refusal)?;
         let partitions = started.positions.len();
-        tracing::info!("group {} starts with {partitions} partitions under epoch {}", self.request.group, started.epoch);
+        tracing::info!(
+            "group {} starts with {partitions} partitions under epoch {}",
+            self.request.group,
+            started.epoch
+        );
         start::tell(started.findings.iter());
         let journal = self.control.journal.clone();
         let steering = Arc::new(Steering::new(self.control, self.request, &started));
