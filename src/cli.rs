@@ -19,7 +19,6 @@ mod policy;
 mod positions;
 mod records;
 mod rollback;
-pub(crate) mod standin;
 mod start;
 mod stop;
 mod times;

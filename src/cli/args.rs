@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::journal::Order;
 use crate::offset::{Group, Invalid, Isolation, Timestamp};
 
 /// Flags that every command takes.
@@ -140,6 +141,15 @@ pub struct PageArgs {
     /// Recorded before this time (RFC 3339 with a zone)
     #[arg(long, value_name = "TIME")]
     pub to: Option<Timestamp>,
+}
+
+impl From<OrderArg> for Order {
+    fn from(arg: OrderArg) -> Order {
+        match arg {
+            OrderArg::Asc => Order::Ascending,
+            OrderArg::Desc => Order::Descending,
+        }
+    }
 }
 
 /// The order of a list.

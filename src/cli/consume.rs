@@ -19,12 +19,9 @@ use crate::cli::exit::Failure;
 use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::policy::PolicyArgs;
 use crate::cli::records::RecordFormat;
-use crate::cli::standin::{self as control, Started};
-use crate::cli::start::finding_text;
 use crate::cli::stop::Stop;
-use crate::cli::{opening, times};
-use crate::control::Control;
-use crate::entry::Verdict;
+use crate::cli::{opening, start, times};
+use crate::control::{self, Control, Started};
 use crate::journal::{Durability, Journal};
 use crate::kafka::{Config, Cut, Discovery, JournaledConsumer, StopReason};
 use crate::offset::Group;
@@ -181,27 +178,18 @@ impl Work {
 
     /// Starts the group, tells what was found, and begins to read.
     fn begin(self) -> Result<(Started, JournaledConsumer), Failure> {
-        let started = control::start(&self.control, self.request.clone())?;
-        tell(&self.request.group, &started);
+        let started = control::start(&self.control, self.request.clone()).inspect_err(start::tell_refusal)?;
+        let partitions = started.positions.len();
+        tracing::info!(
+            "group {} starts with {partitions} partitions under epoch {}",
+            self.request.group,
+            started.epoch
+        );
+        start::tell(started.findings.iter());
         let journal = self.control.journal.clone();
         let steering = Arc::new(Steering::new(self.control, self.request, &started));
         let consumer = JournaledConsumer::begin(self.config, journal, steering)?;
         Ok((started, consumer))
-    }
-}
-
-/// Says where the group starts, and what was not in order.
-fn tell(group: &Group, started: &Started) {
-    const SHOWN: usize = 20;
-    let partitions = started.positions.len();
-    tracing::info!("group {group} starts with {partitions} partitions under epoch {}", started.epoch);
-    let mut notable = started.findings.iter().filter(|f| !matches!(f.verdict, Verdict::InRange | Verdict::NewGroup));
-    for finding in notable.by_ref().take(SHOWN) {
-        tracing::warn!("{}", finding_text(finding));
-    }
-    match notable.count() {
-        0 => {}
-        more => tracing::warn!("and {more} findings more: tidelog entries {}", group.group()),
     }
 }
 

@@ -4,9 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::cli::output::is_broken_pipe;
-use crate::cli::standin::StartError;
 use crate::commit::Refused;
-use crate::control::{self, ExecuteError, PlanError};
+use crate::control::{self, ExecuteError, PlanError, StartError};
 use crate::journal::{CommitError, OpenError, ReadError, WriteError};
 use crate::kafka::{BeginError, SteerError};
 use crate::offset::Invalid;
@@ -113,11 +112,10 @@ impl Failure {
                 Refused::UnknownGroup { .. } => 8,
             },
             Failure::Start(error) => match error {
-                StartError::Write(_) => 1,
+                StartError::Unavailable(_) => 1,
                 StartError::Invalid(_) => 2,
-                StartError::Held | StartError::Refused(_) => 3,
-                StartError::Read(_) => 6,
-                StartError::BrokerUnavailable(_) => 7,
+                StartError::Held { .. } | StartError::Refused { .. } => 3,
+                StartError::BrokerUnavailable { .. } => 7,
             },
             Failure::Begin(error) => match error {
                 BeginError::Thread(_) => 1,

@@ -2,12 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::{Format, GroupArg, JournalArg, OrderArg, OutputArg, PageArgs};
+use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg, PageArgs};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
 use crate::cli::{opening, times};
 use crate::history::{self, BatchFilter, Window};
-use crate::journal::Order;
 use crate::offset::{BatchNumber, OffsetRange, Timestamp, TopicName};
 use crate::wire;
 
@@ -48,11 +47,7 @@ pub struct History {
 impl PageArgs {
     /// The window that is asked for.
     pub fn window(&self) -> Window {
-        let order = match self.order {
-            OrderArg::Asc => Order::Ascending,
-            OrderArg::Desc => Order::Descending,
-        };
-        Window { order, from: self.from, to: self.to, limit: usize::from(self.limit) }
+        Window { order: self.order.into(), from: self.from, to: self.to, limit: usize::from(self.limit) }
     }
 
     /// The cursor as the number that it is.

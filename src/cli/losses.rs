@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg};
+use crate::cli::args::{Format, GroupArg, JournalArg, OrderArg, OutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::{opening, times};
@@ -26,6 +26,9 @@ pub struct Losses {
     journal: JournalArg,
     #[command(flatten)]
     output: OutputArg,
+    /// Newest or oldest first
+    #[arg(long, value_enum, default_value_t = OrderArg::Desc, value_name = "ORDER")]
+    order: OrderArg,
 }
 
 impl Losses {
@@ -34,7 +37,10 @@ impl Losses {
         let journal = opening::existing(&self.journal.journal)?;
         let state = opening::group_state(&journal, &group)?;
         opening::close(journal);
-        let lines = wire::losses(&state);
+        let mut lines = wire::losses(&state);
+        if self.order == OrderArg::Asc {
+            lines.reverse();
+        }
         match self.output.output {
             Format::Json => lines.iter().try_for_each(|line| out.json(line)),
             Format::Csv => {

@@ -40,7 +40,7 @@ fn as_json<'a>(record: &Record<'a>) -> wire::Record<'a> {
         timestamp: record.timestamp(),
         key: record.key(),
         value: record.payload(),
-        headers: record.headers().collect(),
+        headers: record.headers(),
     }
 }
 

@@ -171,7 +171,7 @@ impl Shown<'_> {
         let plan = control::plan(control, request)?;
         self.print(&plan)?;
         if !plan.executable() {
-            return Err(Failure::Refused("the plan can't be executed as it is".to_owned()));
+            return Err(not_executable(&plan));
         }
         if !plan.nothing_to_do {
             self.out.flush()?;
@@ -198,7 +198,7 @@ impl Shown<'_> {
                     self.print(&plan)?;
                 }
                 if !plan.executable() {
-                    return Err(Failure::Refused("the plan can't be executed as it is".to_owned()));
+                    return Err(not_executable(&plan));
                 }
                 if ask && !plan.nothing_to_do {
                     if self.format == NestedFormat::Json {
@@ -214,7 +214,7 @@ impl Shown<'_> {
             Ok(executed) => self.print_executed(&executed),
             Err(ExecuteError::Refused(plan)) => {
                 self.print(&plan)?;
-                Err(Failure::Refused("the plan can't be executed as it is".to_owned()))
+                Err(not_executable(&plan))
             }
             Err(error) => {
                 if let ExecuteError::Outdated(plan) = &error {
@@ -238,6 +238,10 @@ impl Shown<'_> {
             NestedFormat::Table => show::executed(self.out, self.group, executed),
         }
     }
+}
+
+fn not_executable(plan: &Plan) -> Failure {
+    Failure::Refused(format!("the plan can't be executed:\n{}", plan.why_not()))
 }
 
 /// Asks the person at the terminal; anything but a yes is a no.

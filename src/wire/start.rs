@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::standin::Started;
+use crate::control::Started;
 use crate::entry::{Finding, Verdict};
 use crate::offset::{Epoch, Group, Offset, Seq, TopicId, TopicName};
 

@@ -1,6 +1,6 @@
 //! The readable ends seen at the start, for `--until-latest`.
 
-use crate::cli::standin::Started;
+use crate::control::Started;
 use crate::journal::Journal;
 use crate::offset::{Group, Offset, TopicPartition};
 

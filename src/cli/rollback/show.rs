@@ -29,9 +29,6 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &Plan) -> Result<(
         }
     }
     out.table(rows)?;
-    for refusal in &plan.refusals {
-        out.line(format!("refused: {}", refusal.why))?;
-    }
     if plan.clock_uncertain {
         out.line(
             "The machine's clock and the journal's differ by over a minute: a batch number is surer than a time.",
