@@ -12,7 +12,7 @@ use clap::Args;
 
 use self::ends::Ends;
 use self::hand::{Handed, Hands, Progress};
-use self::steering::Steering;
+pub(super) use self::steering::Steering;
 use crate::cli::args::{JournalArg, bytes, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
