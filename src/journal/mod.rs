@@ -3,6 +3,8 @@
 mod codec;
 mod error;
 mod lock;
+mod published;
+mod store;
 mod tail;
 
 use std::ops::ControlFlow;
@@ -13,10 +15,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 pub use self::error::{CommitError, DecideError, OpenError, ReadError, WriteError};
+pub use self::store::{AsOf, Order};
 use crate::commit::{self, Checked, Commit, Receipt};
 use crate::entry::{Body, Draft, Entry};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
-use crate::positions::{GroupState, Positions, State};
+use crate::positions::{GroupState, State};
 
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -70,26 +73,6 @@ impl Options {
             holder: format!("process {}", std::process::id()),
         }
     }
-}
-
-/// The direction of a walk through history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Oldest first.
-    Ascending,
-    /// Newest first.
-    Descending,
-}
-
-/// A group as it was.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AsOf {
-    /// The group's last entry then.
-    pub seq: Seq,
-    /// When that was recorded.
-    pub recorded_at: Timestamp,
-    /// The positions after it.
-    pub positions: Positions,
 }
 
 /// The journal. Clones share it.

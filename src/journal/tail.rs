@@ -7,7 +7,7 @@ use super::codec::CodecError;
 use super::codec::record::{self, Names};
 use super::{AsOf, Order};
 use crate::entry::{Body, Entry};
-use crate::offset::{Group, Seq, Timestamp};
+use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::positions::{GroupState, Positions};
 
 /// Ranges of a group between two snapshots of its positions: what "as of" folds at most, for small groups.
@@ -151,6 +151,27 @@ impl Tail {
     /// The last entry of the group, or of all, recorded at or before `time`.
     pub fn seq_at(&self, group: Option<&Group>, time: Timestamp) -> Option<Seq> {
         self.segments.iter().rev().find_map(|segment| segment.seq_at(group, time))
+    }
+
+    /// From where a walk of batches in `order` from `batch` on need not look at more than a snapshot's worth in vain.
+    pub fn near_batch(&self, group: &Group, batch: BatchNumber, order: Order) -> Seq {
+        let mut snapshots = self.segments.iter().filter_map(|segment| segment.of_group(group));
+        match order {
+            Order::Ascending => {
+                let below = |of_group: &OfGroup| {
+                    let count = of_group.snapshots.partition_point(|(_, positions)| positions.batch < batch);
+                    Some(of_group.snapshots[count.checked_sub(1)?].0)
+                };
+                snapshots.rev().find_map(below).map_or(Seq::ZERO, seq)
+            }
+            Order::Descending => {
+                let above = |of_group: &OfGroup| {
+                    let count = of_group.snapshots.partition_point(|(_, positions)| positions.batch < batch);
+                    Some(of_group.snapshots.get(count)?.0)
+                };
+                snapshots.find_map(above).map_or(Seq::MAX, seq)
+            }
+        }
     }
 
     /// The newest snapshot of the group here at or before `upto`.

@@ -1,5 +1,21 @@
 //! All integration tests in one binary, a module a subject.
 
 mod crash;
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(feature = "kafka")]
+mod kafka_consumer;
+#[cfg(feature = "kafka")]
+mod kafka_harness;
+#[cfg(feature = "kafka")]
+mod kafka_look;
+#[cfg(feature = "kafka")]
+mod kafka_mock;
+#[cfg(feature = "kafka")]
+mod kafka_running;
+#[cfg(feature = "kafka")]
+mod kafka_steer;
 mod model;
 mod tidy;
+#[cfg(feature = "kafka")]
+mod wait;

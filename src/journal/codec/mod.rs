@@ -2,8 +2,16 @@
 //! instead of panicking.
 //!
 //! - [`varint`]: numbers.
+//! - [`value`]: any one value: version, checksum, bincode.
+//! - [`record`]: one entry in the write-ahead log.
+//! - [`block`]: consecutive batches of one group, as columns.
+//! - [`seqs`]: which group, and which of its entries, each seq belongs to.
 
+pub mod block;
+mod compress;
 pub mod record;
+pub mod seqs;
+pub mod value;
 pub mod varint;
 
 /// Why bytes are not what they should be, or can't be made.
@@ -31,4 +39,27 @@ pub enum CodecError {
         /// What is accepted.
         limit: u64,
     },
+}
+
+/// Puts version and checksum before a body: version, crc32c over the rest (little-endian), body.
+fn seal(version: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(body.len() + 5);
+    bytes.push(version);
+    bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The body of [`seal`]ed bytes, checked.
+fn unseal(known: u8, bytes: &[u8]) -> Result<&[u8], CodecError> {
+    let Some((&[found, a, b, c, d], body)) = bytes.split_first_chunk::<5>() else {
+        return Err(CodecError::Malformed("shorter than its head"));
+    };
+    if crc32c::crc32c(body) != u32::from_le_bytes([a, b, c, d]) {
+        return Err(CodecError::Checksum);
+    }
+    if found != known {
+        return Err(CodecError::Version { found, known });
+    }
+    Ok(body)
 }

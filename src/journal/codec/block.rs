@@ -1,0 +1,604 @@
+//! A block: consecutive batches of one group, as columns.
+//!
+//! Version, crc32c over the rest, head (group, first batch, count, first seq, first recorded_at), then the columns, under
+//! zstd where that is shorter: the byte length of each, then their bytes, in the order of the constants below. Some
+//! columns are left empty where they would hold zeros only. A block can be read without any other.
+//!
+//! Topic-partitions are named by their place in the block's table, which is ordered as ranges are; each batch says which
+//! places it has as runs, or that they are those of the batch before. `from_offset` is kept minus the highest
+//! `until_offset` so far of its partition in this block: zero, where nothing unusual happened.
+
+use std::collections::BTreeSet;
+
+use super::varint::{self, Reader};
+use super::{CodecError, compress, seal, unseal};
+use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
+use crate::offset::{
+    BatchNumber, Epoch, Group, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
+};
+
+const VERSION: u8 = 1;
+
+/// A batch of 100,000 ranges, each with a note and a first, has about 6 MiB before compression.
+const MAX_PLAIN_BYTES: u64 = 32 << 20;
+
+/// Topic id, count of partitions, and each minus the one before: one group of these for each topic.
+const TABLE: usize = 0;
+/// Minus the seq before, minus one.
+const SEQ: usize = 1;
+/// Minus the batch time before.
+const BATCH_TIME: usize = 2;
+/// `recorded_at` minus batch time.
+const LAG: usize = 3;
+/// `machine_clock` minus `recorded_at`.
+const MACHINE: usize = 4;
+/// Pairs: minus the epoch before, and how many more batches have it.
+const EPOCH: usize = 5;
+/// 0: the places of the batch before; else the number of runs plus one.
+const RUNS: usize = 6;
+/// Of each run: places left out before it.
+const RUN_GAP: usize = 7;
+/// Of each run: places in it, minus one.
+const RUN_LENGTH: usize = 8;
+/// Of each range: see above.
+const FROM: usize = 9;
+/// Of each range: `until_offset` minus `from_offset`.
+const SIZE: usize = 10;
+/// Of each batch: 0 without a key, else its length plus one.
+const KEY_LENGTH: usize = 11;
+/// The bytes of the keys.
+const KEYS: usize = 12;
+/// Of each batch: its notes.
+const NOTE_COUNT: usize = 13;
+/// Of each note: place, kind, both ends minus the `from_offset` of the batch's range there (or 0).
+const NOTES: usize = 14;
+/// Of each batch: its firsts.
+const FIRST_COUNT: usize = 15;
+/// Of each first: place, 0 or 1 and the 16 bytes of the topic id, 0 or earliest plus one.
+const FIRSTS: usize = 16;
+const COLUMNS: usize = 17;
+
+/// Columns that are left empty where they hold zeros only. None of them may bound how much a reader makes.
+const ELIDED: [usize; 9] = [SEQ, BATCH_TIME, LAG, MACHINE, RUNS, FROM, KEY_LENGTH, NOTE_COUNT, FIRST_COUNT];
+
+/// Batches of a block: more never pay, and a reader knows when to stop.
+pub const MAX_BATCHES: usize = 8192;
+
+/// What a block says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The group's id in the store.
+    pub group: u32,
+    /// The first batch.
+    pub first_batch: u64,
+    /// How many batches: at least one.
+    pub count: u64,
+    /// The first batch's entry.
+    pub first_seq: Seq,
+    /// When the first batch was recorded.
+    pub first_recorded_at: Timestamp,
+}
+
+impl Head {
+    /// The last batch.
+    pub fn last_batch(&self) -> u64 {
+        self.first_batch + (self.count - 1)
+    }
+}
+
+/// The bytes of `entries`: batches of one group with consecutive numbers, at least one; `topic_id` names each topic.
+///
+/// # Errors
+///
+/// If they are none of that, or a batch's ranges are not ordered by topic-partition.
+pub fn encode(
+    group: u32,
+    entries: &[Entry],
+    topic_id: &dyn Fn(&TopicName) -> Option<u32>,
+) -> Result<Vec<u8>, CodecError> {
+    let first = entries.first().ok_or(CodecError::Malformed("a block without batches"))?;
+    if entries.len() > MAX_BATCHES {
+        return Err(CodecError::TooLarge { bytes: entries.len() as u64, limit: MAX_BATCHES as u64 });
+    }
+    let mut body = Vec::with_capacity(4096);
+    varint::put(&mut body, u64::from(group));
+    varint::put(&mut body, batch_of(first)?.batch.as_u64());
+    varint::put(&mut body, entries.len() as u64);
+    varint::put(&mut body, first.seq.as_u64());
+    varint::put_signed(&mut body, first.recorded_at.millis());
+
+    let mut writer = Writer { table: table(entries)?, ..Writer::default() };
+    writer.put_table(topic_id)?;
+    writer.positions = vec![0; writer.table.len()];
+    writer.seq = first.seq.as_u64() - 1;
+    for (index, entry) in entries.iter().enumerate() {
+        let batch = batch_of(entry)?;
+        if batch.batch.as_u64() != batch_of(first)?.batch.as_u64() + index as u64 {
+            return Err(CodecError::Malformed("batches that do not follow each other"));
+        }
+        writer.put_entry(entry, batch)?;
+    }
+    writer.put_epoch_run();
+    let mut plain = Vec::with_capacity(16 << 10);
+    for (index, column) in writer.columns.iter_mut().enumerate() {
+        if ELIDED.contains(&index) && column.iter().all(|byte| *byte == 0) {
+            column.clear();
+        }
+        varint::put(&mut plain, column.len() as u64);
+    }
+    for column in &writer.columns {
+        plain.extend_from_slice(column);
+    }
+    if plain.len() as u64 > MAX_PLAIN_BYTES {
+        return Err(CodecError::TooLarge { bytes: plain.len() as u64, limit: MAX_PLAIN_BYTES });
+    }
+    compress::put(&mut body, &plain);
+    Ok(seal(VERSION, &body))
+}
+
+fn batch_of(entry: &Entry) -> Result<&Batch, CodecError> {
+    match &entry.body {
+        Body::Batch(batch) => Ok(batch),
+        _ => Err(CodecError::Malformed("an entry that is no batch")),
+    }
+}
+
+type Place<'a> = (&'a TopicName, u32);
+
+/// All topic-partitions that the entries name, ordered.
+fn table(entries: &[Entry]) -> Result<Vec<Place<'_>>, CodecError> {
+    let mut places = BTreeSet::new();
+    let mut before: &[OffsetRange] = &[];
+    for entry in entries {
+        let batch = batch_of(entry)?;
+        if !same_places(&batch.ranges, before) {
+            if !batch.ranges.is_sorted_by(|a, b| place(a) < place(b)) {
+                return Err(CodecError::Malformed("ranges that are not ordered by topic-partition"));
+            }
+            places.extend(batch.ranges.iter().map(place));
+            before = &batch.ranges;
+        }
+        places.extend(batch.notes.iter().map(|note| (&note.topic, note.partition)));
+        places.extend(batch.firsts.iter().map(|first| (&first.at.topic, first.at.partition)));
+    }
+    Ok(places.into_iter().collect())
+}
+
+fn place(range: &OffsetRange) -> Place<'_> {
+    (range.topic(), range.partition())
+}
+
+fn same_places(a: &[OffsetRange], b: &[OffsetRange]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.partition() == b.partition() && a.topic() == b.topic())
+}
+
+#[derive(Default)]
+struct Writer<'a> {
+    columns: [Vec<u8>; COLUMNS],
+    table: Vec<Place<'a>>,
+    /// The highest `until_offset` so far, by place.
+    positions: Vec<u64>,
+    /// The ranges of the batch before, and their places.
+    before: &'a [OffsetRange],
+    places: Vec<usize>,
+    seq: u64,
+    batch_time: i64,
+    epoch: u64,
+    epoch_before: u64,
+    epoch_run: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn put(&mut self, column: usize, number: u64) {
+        varint::put(&mut self.columns[column], number);
+    }
+
+    fn put_signed(&mut self, column: usize, number: i64) {
+        varint::put_signed(&mut self.columns[column], number);
+    }
+
+    fn put_table(&mut self, topic_id: &dyn Fn(&TopicName) -> Option<u32>) -> Result<(), CodecError> {
+        let out = &mut self.columns[TABLE];
+        for topic in self.table.chunk_by(|a, b| a.0 == b.0) {
+            let id = topic_id(topic[0].0).ok_or(CodecError::Malformed("a topic without an id"))?;
+            varint::put(out, u64::from(id));
+            varint::put(out, topic.len() as u64);
+            let mut next = 0;
+            for (_, partition) in topic {
+                varint::put(out, u64::from(partition - next));
+                next = partition + 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&self, place: Place<'_>) -> Result<usize, CodecError> {
+        self.table.binary_search(&place).map_err(|_| CodecError::Malformed("a topic-partition outside the table"))
+    }
+
+    fn put_entry(&mut self, entry: &'a Entry, batch: &'a Batch) -> Result<(), CodecError> {
+        let seq = entry.seq.as_u64();
+        let delta = seq.checked_sub(self.seq + 1).ok_or(CodecError::Malformed("seqs that do not ascend"))?;
+        self.put(SEQ, delta);
+        self.seq = seq;
+        let (recorded_at, batch_time) = (entry.recorded_at.millis(), batch.batch_time.millis());
+        self.put_signed(BATCH_TIME, batch_time - self.batch_time);
+        self.batch_time = batch_time;
+        self.put_signed(LAG, recorded_at - batch_time);
+        self.put_signed(MACHINE, entry.machine_clock.millis() - recorded_at);
+        if self.epoch_run > 0 && self.epoch != entry.epoch.as_u64() {
+            self.put_epoch_run();
+        }
+        self.epoch = entry.epoch.as_u64();
+        self.epoch_run += 1;
+        self.put_places(&batch.ranges)?;
+        for (index, range) in batch.ranges.iter().enumerate() {
+            let position = &mut self.positions[self.places[index]];
+            let (from, until) = (range.from_offset().as_u64(), range.until_offset().as_u64());
+            let delta = from as i64 - *position as i64;
+            *position = (*position).max(until);
+            self.put_signed(FROM, delta);
+            self.put(SIZE, until - from);
+        }
+        self.put(KEY_LENGTH, batch.key.as_ref().map_or(0, |key| key.len() as u64 + 1));
+        self.columns[KEYS].extend_from_slice(batch.key.as_deref().unwrap_or_default().as_bytes());
+        self.put(NOTE_COUNT, batch.notes.len() as u64);
+        for note in &batch.notes {
+            let place = self.index((&note.topic, note.partition))?;
+            let range = self.places.binary_search(&place).ok().map(|index| &batch.ranges[index]);
+            let base = range.map_or(0, |range| range.from_offset().get());
+            self.put(NOTES, place as u64);
+            self.put(NOTES, note_tag(note.note));
+            self.put_signed(NOTES, note.from_offset.get() - base);
+            self.put_signed(NOTES, note.until_offset.get() - base);
+        }
+        self.put(FIRST_COUNT, batch.firsts.len() as u64);
+        for first in &batch.firsts {
+            let place = self.index((&first.at.topic, first.at.partition))?;
+            self.put(FIRSTS, place as u64);
+            self.put(FIRSTS, u64::from(first.topic_id.is_some()));
+            if let Some(id) = first.topic_id {
+                self.columns[FIRSTS].extend_from_slice(id.as_bytes());
+            }
+            self.put(FIRSTS, first.earliest.map_or(0, |earliest| earliest.as_u64() + 1));
+        }
+        Ok(())
+    }
+
+    fn put_epoch_run(&mut self) {
+        self.put_signed(EPOCH, self.epoch as i64 - self.epoch_before as i64);
+        self.put(EPOCH, self.epoch_run - 1);
+        self.epoch_before = self.epoch;
+        self.epoch_run = 0;
+    }
+
+    fn put_places(&mut self, ranges: &'a [OffsetRange]) -> Result<(), CodecError> {
+        if same_places(ranges, self.before) {
+            self.put(RUNS, 0);
+            return Ok(());
+        }
+        self.before = ranges;
+        self.places = ranges.iter().map(|range| self.index(place(range))).collect::<Result<_, _>>()?;
+        let (mut runs, mut end) = (0, 0);
+        let places = std::mem::take(&mut self.places);
+        for run in places.chunk_by(|a, b| a + 1 == *b) {
+            self.put(RUN_GAP, (run[0] - end) as u64);
+            self.put(RUN_LENGTH, run.len() as u64 - 1);
+            end = run[0] + run.len();
+            runs += 1;
+        }
+        self.places = places;
+        self.put(RUNS, runs + 1);
+        Ok(())
+    }
+}
+
+fn note_tag(kind: NoteKind) -> u64 {
+    match kind {
+        NoteKind::Hole => 0,
+        NoteKind::Overlap => 1,
+        NoteKind::Late => 2,
+        NoteKind::First => 3,
+    }
+}
+
+fn note_kind(tag: u64) -> Result<NoteKind, CodecError> {
+    Ok(match tag {
+        0 => NoteKind::Hole,
+        1 => NoteKind::Overlap,
+        2 => NoteKind::Late,
+        3 => NoteKind::First,
+        _ => return Err(CodecError::Malformed("an unknown kind of note")),
+    })
+}
+
+/// The head of a block, its checksum checked.
+pub fn head(bytes: &[u8]) -> Result<Head, CodecError> {
+    read_head(&mut Reader::new(unseal(VERSION, bytes)?))
+}
+
+fn read_head(reader: &mut Reader<'_>) -> Result<Head, CodecError> {
+    let (group, first_batch, count) = (reader.take_u32()?, reader.take()?, reader.take()?);
+    let last = count.checked_sub(1).and_then(|more| first_batch.checked_add(more));
+    if first_batch == 0 || count > MAX_BATCHES as u64 || last.is_none_or(|last| last > i64::MAX as u64) {
+        return Err(CodecError::Malformed("batch numbers that can't be"));
+    }
+    let first_seq = Seq::try_from(reader.take()?).map_err(|_| CodecError::Malformed("a seq that can't be"))?;
+    if first_seq == Seq::ZERO {
+        return Err(CodecError::Malformed("a seq that can't be"));
+    }
+    Ok(Head { group, first_batch, count, first_seq, first_recorded_at: time(reader.take_signed()?)? })
+}
+
+fn time(millis: i64) -> Result<Timestamp, CodecError> {
+    let time = Timestamp::from_millis(millis);
+    if time.millis() == millis { Ok(time) } else { Err(CodecError::Malformed("a time out of range")) }
+}
+
+/// The batches of a block, read one after the other; after an error it ends.
+#[derive(Debug)]
+pub struct Batches {
+    head: Head,
+    group: Group,
+    plain: Vec<u8>,
+    columns: [Column; COLUMNS],
+    table: Vec<(TopicName, u32)>,
+    positions: Vec<u64>,
+    places: Vec<usize>,
+    next: u64,
+    seq: u64,
+    batch_time: i64,
+    epoch: u64,
+    epoch_run: u64,
+}
+
+/// What is left of a column; `zeros` if it was left empty, as all of it is zero.
+#[derive(Debug, Clone, Copy, Default)]
+struct Column {
+    at: usize,
+    end: usize,
+    zeros: bool,
+}
+
+impl Batches {
+    /// The batches of `bytes`, which belong to `group`; `topic` resolves ids.
+    pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<TopicName>) -> Result<Batches, CodecError> {
+        let mut reader = Reader::new(unseal(VERSION, bytes)?);
+        let head = read_head(&mut reader)?;
+        let plain = compress::take(&mut reader, MAX_PLAIN_BYTES)?;
+        let mut lengths = Reader::new(&plain);
+        let mut columns = [Column::default(); COLUMNS];
+        for column in &mut columns {
+            column.end = usize::try_from(lengths.take()?).map_err(|_| CodecError::Malformed("a column too long"))?;
+        }
+        let mut at = plain.len() - lengths.rest().len();
+        for (index, column) in columns.iter_mut().enumerate() {
+            let end = at.checked_add(column.end).filter(|end| *end <= plain.len());
+            let end = end.ok_or(CodecError::Malformed("a column longer than the block"))?;
+            *column = Column { at, end, zeros: at == end && ELIDED.contains(&index) };
+            at = end;
+        }
+        if at != plain.len() {
+            return Err(CodecError::Malformed("longer than its content"));
+        }
+        let table = read_table(&plain[columns[TABLE].at..columns[TABLE].end], topic)?;
+        columns[TABLE].at = columns[TABLE].end;
+        Ok(Batches {
+            positions: vec![0; table.len()],
+            seq: head.first_seq.as_u64() - 1,
+            head,
+            group,
+            plain,
+            columns,
+            table,
+            places: Vec::new(),
+            next: head.first_batch,
+            batch_time: 0,
+            epoch: 0,
+            epoch_run: 0,
+        })
+    }
+
+    /// What the block says of itself.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// The number of the batch that comes next; one past the last at the end.
+    pub fn next_batch(&self) -> u64 {
+        self.next
+    }
+
+    fn reader<T>(
+        &mut self,
+        column: usize,
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T, CodecError>,
+    ) -> Result<T, CodecError> {
+        let column = &mut self.columns[column];
+        if column.zeros {
+            return read(&mut Reader::new(&[0]));
+        }
+        let mut reader = Reader::new(&self.plain[column.at..column.end]);
+        let value = read(&mut reader)?;
+        column.at = column.end - reader.rest().len();
+        Ok(value)
+    }
+
+    fn take(&mut self, column: usize) -> Result<u64, CodecError> {
+        self.reader(column, |reader| reader.take())
+    }
+
+    fn take_signed(&mut self, column: usize) -> Result<i64, CodecError> {
+        self.reader(column, |reader| reader.take_signed())
+    }
+
+    fn place(&mut self, column: usize) -> Result<usize, CodecError> {
+        let place = self.take(column)?;
+        let place = usize::try_from(place).ok().filter(|place| *place < self.table.len());
+        place.ok_or(CodecError::Malformed("a topic-partition outside the table"))
+    }
+
+    fn take_entry(&mut self) -> Result<Entry, CodecError> {
+        let delta = self.take(SEQ)?;
+        self.seq = self.seq.checked_add(1).and_then(|seq| seq.checked_add(delta)).unwrap_or(u64::MAX);
+        let seq = Seq::try_from(self.seq).map_err(|_| CodecError::Malformed("a seq that can't be"))?;
+        self.batch_time = self.batch_time.wrapping_add(self.take_signed(BATCH_TIME)?);
+        let recorded_at = self.batch_time.wrapping_add(self.take_signed(LAG)?);
+        let machine_clock = recorded_at.wrapping_add(self.take_signed(MACHINE)?);
+        if self.epoch_run == 0 {
+            self.epoch = self.epoch.wrapping_add_signed(self.take_signed(EPOCH)?);
+            self.epoch_run = self.take(EPOCH)?.checked_add(1).ok_or(CodecError::Malformed("a run too long"))?;
+        }
+        self.epoch_run -= 1;
+        let batch = Batch {
+            batch: BatchNumber::try_from(self.next).map_err(|_| CodecError::Malformed("a batch that can't be"))?,
+            batch_time: time(self.batch_time)?,
+            ranges: self.take_ranges()?,
+            key: self.take_key()?,
+            notes: Vec::new(),
+            firsts: Vec::new(),
+        };
+        let notes = self.take_notes(&batch.ranges)?;
+        let firsts = self.take_firsts()?;
+        Ok(Entry {
+            seq,
+            recorded_at: time(recorded_at)?,
+            machine_clock: time(machine_clock)?,
+            group: Some(self.group.clone()),
+            epoch: Epoch::try_from(self.epoch).map_err(|_| CodecError::Malformed("an epoch that can't be"))?,
+            body: Body::Batch(Batch { notes, firsts, ..batch }),
+        })
+    }
+
+    fn take_ranges(&mut self) -> Result<Vec<OffsetRange>, CodecError> {
+        let runs = self.take(RUNS)?;
+        if runs > 0 {
+            self.places.clear();
+            let mut end = 0u64;
+            for _ in 1..runs {
+                let (gap, more) = (self.take(RUN_GAP)?, self.take(RUN_LENGTH)?);
+                let first = end.checked_add(gap).filter(|first| *first < self.table.len() as u64);
+                let last = first.and_then(|first| first.checked_add(more));
+                let (Some(first), Some(last)) = (first, last.filter(|last| *last < self.table.len() as u64)) else {
+                    return Err(CodecError::Malformed("a topic-partition outside the table"));
+                };
+                self.places.extend(first as usize..=last as usize);
+                end = last + 1;
+            }
+        }
+        let places = std::mem::take(&mut self.places);
+        let mut ranges = Vec::with_capacity(places.len());
+        for &place in &places {
+            let from = (self.positions[place] as i64).wrapping_add(self.take_signed(FROM)?);
+            let size = self.take(SIZE)?;
+            let from = Offset::new(from).map_err(|_| CodecError::Malformed("an offset that can't be"))?;
+            let until = from.as_u64().checked_add(size).and_then(|until| Offset::try_from(until).ok());
+            let until = until.ok_or(CodecError::Malformed("an offset that can't be"))?;
+            self.positions[place] = self.positions[place].max(until.as_u64());
+            let (topic, partition) = &self.table[place];
+            let range = OffsetRange::new(topic.clone(), *partition, from, until);
+            ranges.push(range.map_err(|_| CodecError::Malformed("a range that can't be"))?);
+        }
+        self.places = places;
+        Ok(ranges)
+    }
+
+    fn take_key(&mut self) -> Result<Option<String>, CodecError> {
+        let Some(length) = self.take(KEY_LENGTH)?.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.reader(KEYS, |reader| {
+            let bytes = if length == 0 { &[] } else { reader.take_bytes(length)? };
+            let key = std::str::from_utf8(bytes).map_err(|_| CodecError::Malformed("a key that is no UTF-8"))?;
+            Ok(Some(key.to_owned()))
+        })
+    }
+
+    fn take_notes(&mut self, ranges: &[OffsetRange]) -> Result<Vec<Note>, CodecError> {
+        let mut notes = Vec::new();
+        for _ in 0..self.take(NOTE_COUNT)? {
+            let place = self.place(NOTES)?;
+            let range = self.places.binary_search(&place).ok().map(|index| &ranges[index]);
+            let base = range.map_or(0, |range| range.from_offset().get());
+            let note = note_kind(self.take(NOTES)?)?;
+            let mut end = || {
+                let offset = base.wrapping_add(self.take_signed(NOTES)?);
+                Offset::new(offset).map_err(|_| CodecError::Malformed("an offset that can't be"))
+            };
+            let (from_offset, until_offset) = (end()?, end()?);
+            let (topic, partition) = self.table[place].clone();
+            notes.push(Note { topic, partition, note, from_offset, until_offset });
+        }
+        Ok(notes)
+    }
+
+    fn take_firsts(&mut self) -> Result<Vec<First>, CodecError> {
+        let mut firsts = Vec::new();
+        for _ in 0..self.take(FIRST_COUNT)? {
+            let place = self.place(FIRSTS)?;
+            let topic_id = match self.take(FIRSTS)? {
+                0 => None,
+                1 => {
+                    let bytes = self.reader(FIRSTS, |reader| {
+                        let bytes = reader.take_bytes(16)?.try_into();
+                        bytes.map_err(|_| CodecError::Malformed("a topic id that is none"))
+                    })?;
+                    Some(TopicId::from_bytes(bytes).ok_or(CodecError::Malformed("a topic id that is none"))?)
+                }
+                _ => return Err(CodecError::Malformed("a topic id that is none")),
+            };
+            let earliest = self.take(FIRSTS)?.checked_sub(1).map(Offset::try_from).transpose();
+            let earliest = earliest.map_err(|_| CodecError::Malformed("an offset that can't be"))?;
+            let (topic, partition) = self.table[place].clone();
+            firsts.push(First { at: TopicPartition::new(topic, partition), topic_id, earliest });
+        }
+        Ok(firsts)
+    }
+
+    /// At the end every column is used up.
+    fn finish(&self) -> Result<(), CodecError> {
+        let all = self.epoch_run == 0 && self.columns.iter().all(|column| column.at == column.end);
+        if all { Ok(()) } else { Err(CodecError::Malformed("longer than its content")) }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<Entry, CodecError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.head.last_batch() {
+            return None;
+        }
+        let mut taken = self.take_entry();
+        self.next += 1;
+        if taken.is_ok() && self.next > self.head.last_batch() {
+            taken = self.finish().and(taken);
+        }
+        if taken.is_err() {
+            self.next = self.head.last_batch() + 1;
+        }
+        Some(taken)
+    }
+}
+
+fn read_table(bytes: &[u8], topic: &dyn Fn(u32) -> Option<TopicName>) -> Result<Vec<(TopicName, u32)>, CodecError> {
+    let mut reader = Reader::new(bytes);
+    let mut table: Vec<(TopicName, u32)> = Vec::new();
+    while !reader.is_empty() {
+        let name = topic(reader.take_u32()?).ok_or(CodecError::Malformed("a topic id without a name"))?;
+        let mut next = 0u64;
+        for _ in 0..reader.take()? {
+            let partition = reader.take()?.checked_add(next).and_then(|number| u32::try_from(number).ok());
+            let partition = partition.ok_or(CodecError::Malformed("a partition that can't be"))?;
+            table.push((name.clone(), partition));
+            next = u64::from(partition) + 1;
+        }
+    }
+    if !table.is_sorted_by(|a, b| a < b) {
+        return Err(CodecError::Malformed("a table that is not ordered"));
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests;

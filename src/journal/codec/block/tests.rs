@@ -1,0 +1,160 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn topic(id: u32) -> Option<TopicName> {
+    TopicName::new(["orders", "payments", "a.b"].get(id as usize - 1)?).ok()
+}
+
+fn id(name: &TopicName) -> Option<u32> {
+    (1..4).find(|id| topic(*id).as_ref() == Some(name))
+}
+
+fn group() -> Group {
+    Group::new("app", "g").unwrap()
+}
+
+fn round_trip(entries: &[Entry]) -> Vec<u8> {
+    let bytes = encode(7, entries, &id).unwrap();
+    let batches = Batches::open(&bytes, group(), &topic).unwrap();
+    assert_eq!(batches.head(), head(&bytes).unwrap());
+    assert_eq!(batches.collect::<Result<Vec<_>, _>>().unwrap(), entries);
+    bytes
+}
+
+fn entry(seq: u64, batch: u64, ranges: &[(u32, u32, u64, u64)]) -> Entry {
+    let offset = |number| Offset::try_from(number).unwrap();
+    let range = |&(t, p, from, until): &_| OffsetRange::new(topic(t).unwrap(), p, offset(from), offset(until)).unwrap();
+    let time = 1_700_000_000_000 + batch as i64 * 1000;
+    Entry {
+        seq: Seq::try_from(seq).unwrap(),
+        recorded_at: Timestamp::from_millis(time + 5),
+        machine_clock: Timestamp::from_millis(time + 5),
+        group: Some(group()),
+        epoch: Epoch::try_from(3).unwrap(),
+        body: Body::Batch(Batch {
+            batch: BatchNumber::try_from(batch).unwrap(),
+            batch_time: Timestamp::from_millis(time),
+            key: None,
+            ranges: ranges.iter().map(range).collect(),
+            notes: Vec::new(),
+            firsts: Vec::new(),
+        }),
+    }
+}
+
+#[test]
+fn golden_bytes() {
+    let bytes = round_trip(&[
+        entry(4, 2, &[(3, 0, 100, 110), (3, 1, 5, 5)]),
+        entry(6, 3, &[(3, 0, 110, 117), (3, 1, 5, 6)]),
+        entry(9, 4, &[(3, 1, 7, 9)]),
+    ]);
+    let head = [7, 2, 3, 4, 0xaa, 0xbf, 0xab, 0xfe, 0xf9, 0x62];
+    #[rustfmt::skip]
+    let columns: &[u8] = &[
+        0, // not compressed
+        4, 3, 10, 3, 0, 2, 3, 2, 2, 6, 5, 0, 0, 0, 0, 0, 0, // lengths
+        3, 2, 0, 0, // table: topic 3, 2 partitions, 0 and 1
+        0, 1, 2, // seqs 4, 6, 9
+        0xa0, 0xbf, 0xab, 0xfe, 0xf9, 0x62, 0xd0, 0x0f, 0xd0, 0x0f, // batch times, 1000 apart
+        10, 10, 10, // recorded 5 ms later
+        6, 2, // epoch 3, two more batches
+        2, 0, 2, // one run, the same again, one run
+        0, 1, // from place 0; leaving out one
+        1, 0, // two places; one
+        0xc8, 1, 10, 0, 0, 2, // first from 100 and 5, then where they ended, then one above
+        10, 0, 7, 1, 2, // sizes
+    ];
+    assert_eq!(bytes[0], VERSION);
+    assert_eq!(&bytes[5..15], head);
+    assert_eq!(&bytes[15..], columns);
+}
+
+#[test]
+fn each_flipped_bit_is_an_error() {
+    let ranges: Vec<_> = (0..12).map(|p| (1, p, 1000, 1010)).collect();
+    let entries: Vec<_> = (1..20).map(|batch| entry(batch, batch, &ranges)).collect();
+    let bytes = round_trip(&entries);
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(Batches::open(&bytes, group(), &topic).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn what_is_no_block_is_refused() {
+    let unordered = entry(1, 1, &[(1, 2, 0, 1), (1, 1, 0, 1)]);
+    let gap = [entry(1, 1, &[(1, 2, 0, 1)]), entry(2, 3, &[(1, 2, 0, 1)])];
+    let back = [entry(2, 1, &[(1, 2, 0, 1)]), entry(2, 2, &[(1, 2, 0, 1)])];
+    for entries in [&[][..], &[unordered], &gap, &back] {
+        assert!(encode(1, entries, &id).is_err());
+    }
+}
+
+fn offset() -> impl Strategy<Value = Offset> {
+    prop_oneof![0u64..1000, 0..=i64::MAX as u64].prop_map(|number| Offset::try_from(number).unwrap())
+}
+
+fn any_time() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![0i64..5, 1_700_000_000_000..1_700_000_001_000i64, 0..=Timestamp::MAX_MILLIS]
+        .prop_map(Timestamp::from_millis)
+}
+
+prop_compose! {
+    fn any_batch()(
+        step in 1u64..4,
+        times in (any_time(), any_time(), any_time()),
+        epoch in 0u64..3,
+        key in proptest::option::of(".{1,20}"),
+        places in proptest::collection::btree_map((1u32..4, prop_oneof![0u32..5, Just(i32::MAX as u32)]), (offset(), offset()), 0..8),
+        notes in proptest::collection::vec((1u32..4, 0u32..5, 0u64..4, offset(), offset()), 0..3),
+        firsts in proptest::collection::vec((1u32..4, 0u32..5, proptest::option::of(any::<[u8; 16]>()), proptest::option::of(offset())), 0..3),
+    ) -> (u64, Entry) {
+        let mut ranges: Vec<_> = places.into_iter().map(|((t, p), (a, b))| OffsetRange::new(topic(t).unwrap(), p, a.min(b), a.max(b)).unwrap()).collect();
+        ranges.sort_by_key(|range| range.topic_partition());
+        let notes = notes.into_iter().map(|(t, partition, tag, from_offset, until_offset)| Note { topic: topic(t).unwrap(), partition, note: note_kind(tag).unwrap(), from_offset, until_offset });
+        let firsts = firsts.into_iter().map(|(t, p, id, earliest)| First { at: TopicPartition::new(topic(t).unwrap(), p), topic_id: id.and_then(TopicId::from_bytes), earliest });
+        let body = Body::Batch(Batch { batch: BatchNumber::ZERO, batch_time: times.2, key, ranges, notes: notes.collect(), firsts: firsts.collect() });
+        (step, Entry { seq: Seq::ZERO, recorded_at: times.0, machine_clock: times.1, group: Some(group()), epoch: Epoch::try_from(epoch).unwrap(), body })
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_batches_come_back(batches in proptest::collection::vec(any_batch(), 1..20), first in 1u64..1000) {
+        let mut seq = first;
+        let mut entries = Vec::new();
+        for (index, (step, mut entry)) in batches.into_iter().enumerate() {
+            entry.seq = Seq::try_from(seq).unwrap();
+            seq += step;
+            if let Body::Batch(batch) = &mut entry.body {
+                batch.batch = BatchNumber::try_from(first + index as u64).unwrap();
+            }
+            entries.push(entry);
+        }
+        round_trip(&entries);
+    }
+
+    #[test]
+    fn any_bytes_under_a_good_checksum_are_no_panic(mut body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        // A head that passes, so that the columns are reached.
+        let mut bytes = vec![7, 1, 9, 1, 0, 0];
+        bytes.append(&mut body);
+        if let Ok(batches) = Batches::open(&seal(VERSION, &bytes), group(), &topic) {
+            let _ = batches.count();
+        }
+    }
+
+    #[test]
+    fn flipped_columns_under_a_good_checksum_are_no_panic(at in 0usize..60, to in any::<u8>()) {
+        let bytes = encode(7, &[entry(4, 2, &[(3, 0, 100, 110), (3, 1, 5, 5)]), entry(6, 3, &[(3, 0, 110, 117)])], &id).unwrap();
+        let mut body = bytes[5..].to_vec();
+        let at = at % body.len();
+        body[at] = to;
+        if let Ok(batches) = Batches::open(&seal(VERSION, &body), group(), &topic) {
+            let _ = batches.count();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Questions about a moment: positions as of a seq, the entry at a time.
+
+use super::error::StoreError;
+use super::records::Snapshot;
+use super::walk::{BatchWalk, GroupWalk};
+use super::{Order, Shared, Store, View, keys};
+use crate::journal::codec::value;
+use crate::offset::{Group, Seq, Timestamp};
+use crate::positions::Positions;
+
+/// A group at a moment of its past.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AsOf {
+    /// Its newest entry by then.
+    pub seq: Seq,
+    /// When that was recorded.
+    pub recorded_at: Timestamp,
+    /// Its positions after that.
+    pub positions: Positions,
+}
+
+impl Store {
+    /// The positions of `group` after its last entry at or before `seq`; none before its first. What is not sealed does
+    /// not count.
+    pub fn positions_as_of(&self, group: &Group, seq: Seq) -> Result<Option<AsOf>, StoreError> {
+        match self.0.view(group) {
+            Some(view) => self.0.as_of(&view, seq.min(view.sealed)),
+            None => Ok(None),
+        }
+    }
+
+    /// The last sealed entry of `group`, or of all, that was recorded at or before `time`; none if there is none.
+    pub fn seq_at(&self, group: Option<&Group>, time: Timestamp) -> Result<Option<Seq>, StoreError> {
+        let found = match group {
+            Some(group) => match self.0.view(group) {
+                Some(view) => self.0.group_seq_at(&view, time)?,
+                None => Seq::ZERO,
+            },
+            None => {
+                last_where(self.sealed(), |seq| Ok(self.entry(seq)?.is_some_and(|entry| entry.recorded_at <= time)))?
+            }
+        };
+        Ok(Some(found).filter(|seq| *seq > Seq::ZERO))
+    }
+}
+
+/// The last seq up to `last` for which `early` holds, which it does up to some point; 0 if for none.
+fn last_where(last: Seq, mut early: impl FnMut(Seq) -> Result<bool, StoreError>) -> Result<Seq, StoreError> {
+    let (mut low, mut high) = (Seq::ZERO, last);
+    while low < high {
+        let middle = low.plus(high.since(low).div_ceil(2));
+        if early(middle)? {
+            low = middle;
+        } else {
+            high = Seq::try_from(middle.as_u64() - 1).unwrap_or(low);
+        }
+    }
+    Ok(low)
+}
+
+impl Shared {
+    /// The nearest snapshot at or before `seq`, and the entries from there to `seq`.
+    fn as_of(&self, view: &View, seq: Seq) -> Result<Option<AsOf>, StoreError> {
+        let found = self.disk.record_before(&keys::snapshot(view.id, seq.next()), 5)?;
+        let (mut as_of, last_other) = match found {
+            Some((key, bytes)) => {
+                let snapshot: Snapshot = value::decode(&bytes).map_err(|e| self.disk.codec_error(&key, e))?;
+                let at = keys::group_and_number(&key).and_then(|(_, number)| Seq::try_from(number).ok());
+                let at = at.ok_or_else(|| self.disk.damaged(keys::describe(&key)))?;
+                let Snapshot { recorded_at, last_other, positions } = snapshot;
+                (AsOf { seq: at, recorded_at, positions }, last_other)
+            }
+            None => {
+                let positions = Positions::default();
+                (AsOf { seq: Seq::ZERO, recorded_at: Timestamp::default(), positions }, Seq::ZERO)
+            }
+        };
+        let mut walk = GroupWalk::after(self, view, as_of.positions.batch.as_u64(), last_other)?;
+        while walk.peek().is_some_and(|next| next <= seq)
+            && let Some(entry) = walk.next(self, view)?
+        {
+            as_of.positions.apply(&entry);
+            (as_of.seq, as_of.recorded_at) = (entry.seq, entry.recorded_at);
+        }
+        Ok(Some(as_of).filter(|as_of| as_of.seq > Seq::ZERO))
+    }
+
+    fn group_seq_at(&self, view: &View, time: Timestamp) -> Result<Seq, StoreError> {
+        let mut found = Seq::ZERO;
+        if let Some(head) = self.last_block_where(view, &|head| head.first_recorded_at <= time)? {
+            let mut walk = BatchWalk::new(Order::Ascending, head.first_batch);
+            while let Some(entry) = walk.next(self, view)? {
+                if entry.recorded_at > time {
+                    break;
+                }
+                found = entry.seq;
+            }
+        }
+        let other = last_where(view.head.last_other, |seq| match self.last_other_at(view, seq)? {
+            Seq::ZERO => Ok(true),
+            other => Ok(self.other(view, other)?.entry.recorded_at <= time),
+        })?;
+        Ok(found.max(self.last_other_at(view, other)?))
+    }
+}

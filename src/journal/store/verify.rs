@@ -1,0 +1,86 @@
+//! Reading everything, to know that it can be read.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use super::error::StoreError;
+use super::records::{SealedGroup, Snapshot};
+use super::{Order, Shared, Store, keys};
+use crate::entry::Entry;
+use crate::offset::{Group, Seq};
+use crate::positions::State;
+
+impl Store {
+    /// Reads all sealed entries, and compares what they add up to with the snapshots and the sealed states.
+    ///
+    /// Reads each entry once by seq and once by group. The states are compared unless a seal ends meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] at the first thing that is missing or different.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        let shared = &*self.0;
+        let sealed = shared.published().sealed;
+        let snapshots = shared.snapshot_keys()?;
+        let mut state = State::default();
+        let mut failed = None;
+        self.visit_entries(None, Seq::ZERO, Order::Ascending, &mut |entry| {
+            if entry.seq > sealed.seq {
+                return ControlFlow::Break(());
+            }
+            state.apply(&entry);
+            let key = snapshots.get(&entry.seq);
+            if let Some(error) = key.and_then(|key| shared.compare_snapshot(key, &entry, &state).err()) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for (group, folded) in &state.groups {
+            self.visit_entries(Some(group), Seq::ZERO, Order::Ascending, &mut |_| ControlFlow::Continue(()))?;
+            let id = shared.group_id(group)?;
+            let record = shared.disk.key_before(&keys::state(id, sealed.seal + 1), 5)?;
+            let record = record.map(|key| shared.disk.value::<SealedGroup>(&key)).transpose()?.flatten();
+            if record.is_none_or(|record| record.state != *folded) && shared.published().sealed == sealed {
+                return Err(shared
+                    .disk
+                    .damaged(format!("the state of group {group} is not what its entries add up to")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn group_id(&self, group: &Group) -> Result<u32, StoreError> {
+        let id = self.names().groups.id(group);
+        id.ok_or_else(|| self.disk.damaged(format!("the name of group {group} is missing")))
+    }
+
+    fn snapshot_keys(&self) -> Result<HashMap<Seq, Vec<u8>>, StoreError> {
+        let mut found = HashMap::new();
+        self.disk.each_key(keys::prefix(b"p"), &mut |key| {
+            if let Some(seq) = keys::group_and_number(key).and_then(|(_, number)| Seq::try_from(number).ok()) {
+                found.insert(seq, keys::piece(key, 0));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn compare_snapshot(&self, key: &[u8], entry: &Entry, state: &State) -> Result<(), StoreError> {
+        let snapshot: Option<Snapshot> = self.disk.value(key)?;
+        let group = entry.group.as_ref().and_then(|group| state.groups.get(group));
+        match (snapshot, group) {
+            (Some(snapshot), Some(group))
+                if snapshot.positions == group.positions && snapshot.recorded_at == entry.recorded_at =>
+            {
+                Ok(())
+            }
+            _ => Err(self.disk.damaged(format!("{} is not what the entries add up to", keys::describe(key)))),
+        }
+    }
+}
