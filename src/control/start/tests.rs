@@ -208,6 +208,16 @@ fn a_correction_waits_for_the_second_look() {
 }
 
 #[test]
+fn a_look_that_follows_too_soon_is_no_second_one() {
+    let mut scene = Scene::new(&["C t#1 0=0..520", "? t#1 0=0..5", "C t#1 0=0..5"]);
+    scene.start("A", "t", &given(500)).unwrap();
+    scene.control.limits.second_look = Duration::from_millis(300);
+    let begun = Instant::now();
+    assert_eq!(told(&scene.start("A", "t", "")), "epoch 2 seq 3 t/0@5 truncated");
+    assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn a_broker_that_says_nothing_is_unavailable_at_the_deadline() {
     let scene = Scene::new(&["C t#1 0=0..520 1=0..3", "C t#1 0=? 1=0..3"]);
     scene.start("A", "t", "").unwrap();
