@@ -166,9 +166,14 @@ pub trait Broker: Send + Sync {
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>>;
 
-    /// For each range its first record that a reader of this isolation gets, in the order of `ranges`; absent where the
-    /// range holds none (markers, aborted or compacted records). Reads records.
-    fn first_readable(&self, ranges: &[OffsetRange], _isolation: Isolation, _deadline: Duration) -> Vec<Seen<Offset>> {
-        vec![Seen::Failed("records can't be read here".to_owned()); ranges.len()]
+    /// For each range, in order, the first record in it that is readable under `isolation`; absent where it holds none
+    /// (markers, aborted or compacted records). None at all from a broker that can't look into ranges.
+    fn first_readable(
+        &self,
+        _ranges: &[OffsetRange],
+        _isolation: Isolation,
+        _deadline: Duration,
+    ) -> Option<Vec<Seen<Offset>>> {
+        None
     }
 }

@@ -29,8 +29,13 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod reconcile;
+
+pub mod rollback;
+
 pub mod journal;
+
+pub mod control;
 
 #[cfg(feature = "kafka")]
 pub mod kafka;
-pub mod reconcile;

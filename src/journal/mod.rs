@@ -1,6 +1,9 @@
 //! STAND-IN: the journal's public face over memory, so that the layers above can be written while the journal is.
 
+mod codec;
 mod error;
+mod lock;
+mod tail;
 
 use std::ops::ControlFlow;
 use std::path::Path;

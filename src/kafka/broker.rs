@@ -243,12 +243,17 @@ impl Broker for KafkaBroker {
         found.collect()
     }
 
-    fn first_readable(&self, ranges: &[OffsetRange], isolation: Isolation, deadline: Duration) -> Vec<Seen<Offset>> {
+    fn first_readable(
+        &self,
+        ranges: &[OffsetRange],
+        isolation: Isolation,
+        deadline: Duration,
+    ) -> Option<Vec<Seen<Offset>>> {
         if ranges.is_empty() {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        first_readable(&self.config, ranges, isolation, Instant::now() + deadline)
-            .unwrap_or_else(|error| vec![Seen::Failed(error.to_string()); ranges.len()])
+        let found = first_readable(&self.config, ranges, isolation, Instant::now() + deadline);
+        Some(found.unwrap_or_else(|error| vec![Seen::Failed(error.to_string()); ranges.len()]))
     }
 }
 

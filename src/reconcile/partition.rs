@@ -98,14 +98,21 @@ impl Ruling<'_> {
         let mut judged = 0;
         let none = BTreeMap::new();
         let journaled = known.map_or(&none, |topic| &topic.partitions);
-        let numbers: BTreeSet<u32> = journaled.keys().chain(seen.keys()).copied().collect();
+        let mut numbers: BTreeSet<u32> = journaled.keys().chain(seen.keys()).copied().collect();
+        if !grown && let NewGroup::Offsets(offsets) = &self.question.policy.new_group {
+            numbers.extend(offsets.keys().filter(|at| at.topic == *name).map(|at| at.partition));
+        }
         for number in numbers {
             let old = journaled.get(&number);
             if old.is_some() && !self.question.reads(name, number) {
                 continue;
             }
             let Some(seen) = seen.get(&number) else {
-                self.unsettle(Some(name), Some(number), unknown("not in the answer, though it is the same topic"));
+                if old.is_some() {
+                    self.unsettle(Some(name), Some(number), unknown("not in the answer, though it is the same topic"));
+                } else {
+                    self.given_but_missing(name, number);
+                }
                 continue;
             };
             let bounds = match Bounds::of(seen) {
@@ -177,6 +184,17 @@ impl Ruling<'_> {
             }
         };
         self.judge(&Case { at, topic_id, by_id: false, bounds, old: None, position })
+    }
+
+    /// An offset was given for a partition that the topic has not: the list is wrong, if it still has not at a second look.
+    fn given_but_missing(&mut self, name: &TopicName, number: u32) {
+        let earlier = self.earlier(name).and_then(|topic| topic.partitions.known());
+        if earlier.is_some_and(|partitions| !partitions.contains_key(&number)) {
+            let detail = Some("an offset was given for it, but the topic has no such partition".to_owned());
+            self.refuse(Finding { detail, ..of_partition(Verdict::TopicMissing, name, number) });
+        } else {
+            self.unsettle(Some(name), Some(number), Why::Once(Verdict::TopicMissing));
+        }
     }
 
     /// Verdicts 5 to 7, else the last: answers the start, and corrects where it is not the position.

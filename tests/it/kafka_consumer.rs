@@ -10,8 +10,8 @@ use tidelog::kafka::mock::Mock;
 use tidelog::kafka::{CommitFailed, StopReason};
 use tidelog::offset::Offset;
 
+use crate::kafka_group::{Setup, consume};
 use crate::kafka_mock::{at, name, offset};
-use crate::kafka_steer::{Setup, consume};
 use crate::wait::{DEADLINE, wait_for};
 
 fn mock_with(topic: &str, partitions: u16, records: usize) -> Mock {

@@ -8,7 +8,7 @@ use tidelog::kafka::{ClientConfig, Discovery};
 use tidelog::offset::Seq;
 
 use crate::kafka::{Record, TestKafka};
-use crate::kafka_steer::{Setup, consume};
+use crate::kafka_group::{Setup, consume};
 use crate::wait::{DEADLINE, wait_for};
 
 fn setup(kafka: &TestKafka, topics: &[&str]) -> Setup {

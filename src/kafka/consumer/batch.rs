@@ -36,13 +36,13 @@ pub(super) struct CutBatch {
 /// Dropped without a commit, it is handed out again by the same consumer, with the same records and ranges: nothing is
 /// skipped by forgetting it.
 pub struct Batch {
-    cut: Option<CutBatch>,
+    cut: Option<Box<CutBatch>>,
     key: Option<String>,
     home: Arc<Handover>,
 }
 
 impl Batch {
-    pub(super) fn new(cut: CutBatch, home: Arc<Handover>) -> Batch {
+    pub(super) fn new(cut: Box<CutBatch>, home: Arc<Handover>) -> Batch {
         Batch { cut: Some(cut), key: None, home }
     }
 
@@ -51,7 +51,7 @@ impl Batch {
     }
 
     /// For the commit; the batch is not handed out again.
-    pub(super) fn into_parts(mut self) -> (CutBatch, Option<String>) {
+    pub(super) fn into_parts(mut self) -> (Box<CutBatch>, Option<String>) {
         let cut = self.cut.take().expect("taken only once, as the batch is taken with it");
         (cut, self.key.take())
     }

@@ -19,12 +19,13 @@ pub use self::batch::{Batch, Record};
 use self::cutter::Cutter;
 use self::handover::Handover;
 use self::scout::{Order, Scout};
-pub use self::steer::{Start, StartAt, Steer, SteerError};
+use self::steer::{Start, Steer};
 use self::worker::Worker;
 use super::raw::Reader;
 use super::{ClientConfig, ClientError};
 use crate::commit::{Commit, Receipt, Refused};
-use crate::journal::{Clock, CommitError, Journal, WriteError};
+use crate::control::{Control, StartError, StartRequest, Started};
+use crate::journal::{CommitError, Journal, WriteError};
 use crate::offset::{BatchNumber, Epoch, Group, Isolation, Timestamp};
 
 /// How long a stop may take; what has not ended by then is left to itself: a look waits for a silent broker, and writes
@@ -68,21 +69,15 @@ impl Default for Discovery {
     }
 }
 
-/// What a consumer is made of.
-#[derive(Clone)]
+/// How a consumer reads.
+#[derive(Debug, Clone)]
 pub struct Config {
-    /// The cluster.
+    /// The cluster; the group's name is what the brokers' access rules see.
     pub client: ClientConfig,
-    /// The group; its name is what the brokers' access rules see.
-    pub group: Group,
-    /// This process, by the name that `Steer` starts the group with.
-    pub owner: String,
     /// When a batch is cut.
     pub cut: Cut,
     /// How often it looks.
     pub discovery: Discovery,
-    /// The machine's clock.
-    pub clock: Clock,
 }
 
 /// How a consumer is.
@@ -134,7 +129,7 @@ pub enum StopReason {
 pub enum BeginError {
     /// There is no start.
     #[error(transparent)]
-    Start(#[from] SteerError),
+    Start(#[from] StartError),
     /// There is no client.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -173,20 +168,28 @@ pub struct JournaledConsumer {
     stop: Arc<AtomicBool>,
     orders: mpsc::Sender<Order>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    started: Started,
 }
 
 impl JournaledConsumer {
-    /// Starts the group and reads from where it continues. The first record of each partition is the planned one, or the
-    /// first readable above it.
+    /// Starts the group as `request` says, with `control`'s journal and broker, and reads from where it continues. The
+    /// first record of each partition is the planned one, or the first readable above it.
+    ///
+    /// The same request is made again, as the same owner, when the group is moved; an owner is one consumer. Blocks as
+    /// [`start`](crate::control::start()) does.
     ///
     /// # Errors
     ///
     /// The start was refused, or no client can be made of the properties.
-    pub fn begin(config: Config, journal: Journal, steer: Arc<dyn Steer>) -> Result<JournaledConsumer, BeginError> {
+    pub fn begin(config: Config, control: Control, request: StartRequest) -> Result<JournaledConsumer, BeginError> {
+        let Control { journal, clock, .. } = control.clone();
+        let StartRequest { group, owner, .. } = request.clone();
         let newest = journal.subscribe();
-        let start = steer.start()?;
-        let isolation = journal.group(&config.group).map_or(Isolation::default(), |group| group.isolation);
-        let reader = Reader::new(&config.client, &config.group, isolation)?;
+        let steer = Arc::new(Steer::new(control, request));
+        let started = steer.start()?;
+        let start = Start::from(started.clone());
+        let isolation = journal.group(&group).map_or(Isolation::default(), |group| group.isolation);
+        let reader = Reader::new(&config.client, &group, isolation)?;
         if config.discovery == Discovery::Off {
             tracing::warn!("looking for new partitions and topics is off: they are found at the next start");
         }
@@ -198,7 +201,7 @@ impl JournaledConsumer {
         let scout = Scout {
             steer: Arc::clone(&steer),
             discovery: config.discovery,
-            clock: Arc::clone(&config.clock),
+            clock: Arc::clone(&clock),
             assigned: Arc::clone(&assigned),
             handover: Arc::clone(&handover),
             orders: scouts_orders,
@@ -208,9 +211,9 @@ impl JournaledConsumer {
             cutter: Cutter::new(config.cut, Arc::clone(reader.handle())),
             reader,
             journal: journal.clone(),
-            group: config.group.clone(),
-            owner: config.owner.clone(),
-            clock: config.clock,
+            group: group.clone(),
+            owner: owner.clone(),
+            clock,
             steer,
             handover: Arc::clone(&handover),
             assigned,
@@ -235,8 +238,13 @@ impl JournaledConsumer {
                 }
             })?,
         ];
-        let (group, owner, threads) = (config.group, config.owner, Mutex::new(threads));
-        Ok(JournaledConsumer { journal, group, owner, handover, stop, orders, threads })
+        let threads = Mutex::new(threads);
+        Ok(JournaledConsumer { journal, group, owner, handover, stop, orders, threads, started })
+    }
+
+    /// What its first start came to.
+    pub fn started(&self) -> &Started {
+        &self.started
     }
 
     /// The next batch, or none within `timeout`. Blocks.
@@ -297,7 +305,7 @@ impl JournaledConsumer {
         self.settle(cut, done)
     }
 
-    fn settle(&self, cut: CutBatch, done: Result<Receipt, CommitError>) -> Result<Receipt, CommitFailed> {
+    fn settle(&self, cut: Box<CutBatch>, done: Result<Receipt, CommitError>) -> Result<Receipt, CommitFailed> {
         let generation = cut.generation;
         match done {
             Ok(receipt) => {

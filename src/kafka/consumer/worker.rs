@@ -11,11 +11,12 @@ use super::batch::CutBatch;
 use super::cutter::{BelowPlan, Cutter, Taken};
 use super::handover::Handover;
 use super::scout::{Assigned, Order, Report};
-use super::steer::{Start, StartAt, Steer, SteerError};
+use super::steer::{Halt, Start, Steer};
 use super::{StopReason, commit_of};
 use crate::journal::{Clock, CommitError, Journal};
 use crate::kafka::raw::{Code, Event, PartitionList, Reader};
-use crate::offset::{BatchNumber, Epoch, Group, Seq};
+use crate::offset::{BatchNumber, Epoch, Group, Offset, Seq, TopicPartition};
+use crate::reconcile::StartPosition;
 
 /// How long the thread waits for records, and so how late it may be for a stop or a rollback.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +31,7 @@ pub(super) struct Worker {
     pub(super) group: Group,
     pub(super) owner: String,
     pub(super) clock: Clock,
-    pub(super) steer: Arc<dyn Steer>,
+    pub(super) steer: Arc<Steer>,
     pub(super) handover: Arc<Handover>,
     pub(super) assigned: Assigned,
     pub(super) orders: Sender<Order>,
@@ -146,13 +147,13 @@ impl Worker {
         let failed = |code: Code| StopReason::Broken(format!("giving up partitions: {code}"));
         self.reader.unassign_all().map_err(failed)?;
         loop {
-            match self.steer.start() {
+            match self.steer.restart() {
                 Ok(start) => {
                     self.handover.set_health(|health| health.waiting = None);
                     return self.adopt(&start);
                 }
-                Err(SteerError::Refused(why)) => return Err(StopReason::Refused(why)),
-                Err(SteerError::Held(why) | SteerError::Unavailable(why)) => {
+                Err(Halt::Stop(reason)) => return Err(reason),
+                Err(Halt::Later(why)) => {
                     tracing::warn!("taking new positions: {why}");
                     self.handover.set_health(|health| health.waiting = Some(why));
                 }
@@ -181,7 +182,7 @@ impl Worker {
             tracing::error!("{problem}");
         }
         let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
-        self.reader.assign(&list(&start.starts)).map_err(failed)?;
+        self.reader.assign(&list(start.starts.iter().map(|start| (&start.at, start.offset)))).map_err(failed)?;
         self.assigned_now();
         let (epoch, problems) = (self.epoch, start.problems.clone());
         self.handover.set_health(|health| (health.epoch, health.problems) = (epoch, problems));
@@ -191,23 +192,19 @@ impl Worker {
     /// Takes in what a look found: it is journaled, now it is read.
     fn apply(&mut self, Report { generation, found }: Report) -> Flow {
         let current = generation == self.generation && found.epoch == self.epoch;
-        let moved = |start: &&StartAt| match self.cutter.next(&start.at) {
+        let moved = |start: &&StartPosition| match self.cutter.next(&start.at) {
             None => true,
             Some(next) => current && start.offset > next,
         };
-        let mut starts: Vec<StartAt> = found.starts.iter().filter(moved).cloned().collect();
-        if current {
-            // In range after all, or moved to where reading is already: on from there.
-            let stalled = self.cutter.stalled().into_iter();
-            starts.extend(stalled.filter(|stalled| !found.starts.iter().any(|start| start.at == stalled.at)));
-            let again = self.cutter.stalled().into_iter().filter(|stalled| {
-                found.starts.iter().any(|start| start.at == stalled.at && start.offset <= stalled.offset)
-            });
-            starts.extend(again);
-        } else if !self.cutter.stalled().is_empty() {
+        let starts: Vec<StartPosition> = found.starts.iter().filter(moved).cloned().collect();
+        let mut resumed = self.cutter.stalled();
+        resumed.retain(|(at, _)| !starts.iter().any(|start| start.at == *at));
+        if !current && !resumed.is_empty() {
+            // It says nothing about those that stopped.
             self.ask_again = Some(Instant::now() + RETRY);
+            resumed.clear();
         }
-        if starts.is_empty() {
+        if starts.is_empty() && resumed.is_empty() {
             return Ok(());
         }
         // What was read of them goes into a batch of its own, as their next range begins elsewhere.
@@ -216,17 +213,18 @@ impl Worker {
         if self.generation != generation {
             return Ok(());
         }
-        let old: Vec<StartAt> = starts.iter().filter(|start| self.cutter.next(&start.at).is_some()).cloned().collect();
+        let old = starts.iter().filter(|start| self.cutter.next(&start.at).is_some());
+        let old = list(old.map(|start| (&start.at, start.offset)).chain(resumed.iter().map(|(at, o)| (at, *o))));
         let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
         if !old.is_empty() {
-            self.reader.remove(&list(&old)).map_err(failed)?;
+            self.reader.remove(&old).map_err(failed)?;
         }
-        self.reader.add(&list(&starts)).map_err(failed)?;
+        let all = starts.iter().map(|start| (&start.at, start.offset)).chain(resumed.iter().map(|(at, o)| (at, *o)));
+        self.reader.add(&list(all)).map_err(failed)?;
+        // In range after all, or moved to where reading is already: on from there.
+        resumed.iter().for_each(|(at, _)| self.cutter.resume(at));
         for start in &starts {
-            match self.cutter.next(&start.at) {
-                Some(next) if next == start.offset => self.cutter.resume(&start.at),
-                _ => self.cutter.begin(start),
-            }
+            self.cutter.begin(start);
             tracing::info!("{}: reading from {}", start.at, start.offset);
         }
         self.assigned_now();
@@ -267,10 +265,10 @@ impl Worker {
         if self.is_overtaken()? { self.restart() } else { Ok(()) }
     }
 
-    fn batch(&mut self, taken: Taken) -> CutBatch {
+    fn batch(&mut self, taken: Taken) -> Box<CutBatch> {
         self.order += 1;
         self.number = self.number.next();
-        CutBatch {
+        Box::new(CutBatch {
             order: self.order,
             generation: self.generation,
             number: self.number,
@@ -280,7 +278,7 @@ impl Worker {
             topic_ids: taken.topic_ids,
             replaying: taken.replaying,
             records: taken.records,
-        }
+        })
     }
 
     /// Puts a batch where the others take it, waiting for room; meanwhile a stop and a rollback are noticed.
@@ -306,10 +304,8 @@ impl Worker {
     }
 }
 
-fn list(starts: &[StartAt]) -> PartitionList {
-    let mut list = PartitionList::with_capacity(starts.len());
-    for StartAt { at, offset, .. } in starts {
-        list.push_offset(at, *offset);
-    }
+fn list<'a>(starts: impl Iterator<Item = (&'a TopicPartition, Offset)>) -> PartitionList {
+    let mut list = PartitionList::with_capacity(starts.size_hint().0);
+    starts.for_each(|(at, offset)| list.push_offset(at, offset));
     list
 }
