@@ -1,27 +1,24 @@
 //! The thread that reads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::StopReason;
 use super::batch::CutBatch;
 use super::cutter::{BelowPlan, Cutter, Taken};
 use super::handover::Handover;
 use super::scout::{Assigned, Order, Report};
-use super::steer::{Halt, Start, Steer};
-use super::{StopReason, commit_of};
+use super::steer::{Start, Steer};
 use crate::journal::{Clock, CommitError, Journal};
-use crate::kafka::raw::{Code, Event, PartitionList, Reader};
-use crate::offset::{BatchNumber, Epoch, Group, Offset, Seq, TopicPartition};
-use crate::reconcile::StartPosition;
+use crate::kafka::raw::{Code, Event, Reader};
+use crate::offset::{BatchNumber, Epoch, Group, Seq};
 
 /// How long the thread waits for records, and so how late it may be for a stop or a rollback.
-const TICK: Duration = Duration::from_millis(50);
-/// The pause before a start that failed is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 
 /// The order of the fields matters: messages go before their client.
 pub(super) struct Worker {
@@ -47,7 +44,7 @@ pub(super) struct Worker {
 }
 
 /// The thread ends, and says why.
-type Flow = Result<(), StopReason>;
+pub(super) type Flow = Result<(), StopReason>;
 
 impl Worker {
     /// Reads until it is stopped, or can't go on.
@@ -57,7 +54,7 @@ impl Worker {
         self.handover.end(ended.err().unwrap_or(StopReason::Stopped));
     }
 
-    fn stopping(&self) -> bool {
+    pub(super) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.handover.ended().is_some()
     }
 
@@ -129,7 +126,7 @@ impl Worker {
     }
 
     /// Whether the group moved on without this consumer; fails where another process has it.
-    fn is_overtaken(&self) -> Result<bool, StopReason> {
+    pub(super) fn is_overtaken(&self) -> Result<bool, StopReason> {
         let (epoch, owner, held) = self.journal.with_state(|state| {
             let group = state.groups.get(&self.group);
             group.map_or((self.epoch, None, false), |g| (g.epoch, g.owner.clone(), g.held.is_some()))
@@ -140,104 +137,8 @@ impl Worker {
         }
     }
 
-    /// Gives up what is read and not committed, and takes the new positions.
-    fn restart(&mut self) -> Flow {
-        self.generation = self.handover.new_generation();
-        self.cutter.restart(&[]);
-        let failed = |code: Code| StopReason::Broken(format!("giving up partitions: {code}"));
-        self.reader.unassign_all().map_err(failed)?;
-        loop {
-            match self.steer.restart() {
-                Ok(start) => {
-                    self.handover.set_health(|health| health.waiting = None);
-                    return self.adopt(&start);
-                }
-                Err(Halt::Stop(reason)) => return Err(reason),
-                Err(Halt::Later(why)) => {
-                    tracing::warn!("taking new positions: {why}");
-                    self.handover.set_health(|health| health.waiting = Some(why));
-                }
-            }
-            let again = Instant::now() + RETRY;
-            while Instant::now() < again && !self.newest.has_changed().unwrap_or(true) {
-                if self.stopping() {
-                    return Ok(());
-                }
-                std::thread::sleep(TICK);
-            }
-            self.newest.mark_unchanged();
-            // Another owner may have started meanwhile.
-            self.is_overtaken()?;
-        }
-    }
-
-    /// Reads from these positions, and from no others.
-    fn adopt(&mut self, start: &Start) -> Flow {
-        self.cutter.restart(&start.starts);
-        self.epoch = start.epoch;
-        self.number = self
-            .journal
-            .with_state(|state| state.groups.get(&self.group).map_or(BatchNumber::ZERO, |group| group.positions.batch));
-        for problem in &start.problems {
-            tracing::error!("{problem}");
-        }
-        let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
-        self.reader.assign(&list(start.starts.iter().map(|start| (&start.at, start.offset)))).map_err(failed)?;
-        self.assigned_now();
-        let (epoch, problems) = (self.epoch, start.problems.clone());
-        self.handover.set_health(|health| (health.epoch, health.problems) = (epoch, problems));
-        Ok(())
-    }
-
-    /// Takes in what a look found: it is journaled, now it is read.
-    fn apply(&mut self, Report { generation, found }: Report) -> Flow {
-        let current = generation == self.generation && found.epoch == self.epoch;
-        let moved = |start: &&StartPosition| match self.cutter.next(&start.at) {
-            None => true,
-            Some(next) => current && start.offset > next,
-        };
-        let starts: Vec<StartPosition> = found.starts.iter().filter(moved).cloned().collect();
-        let mut resumed = self.cutter.stalled();
-        resumed.retain(|(at, _)| !starts.iter().any(|start| start.at == *at));
-        if !current && !resumed.is_empty() {
-            // It says nothing about those that stopped.
-            self.ask_again = Some(Instant::now() + RETRY);
-            resumed.clear();
-        }
-        if starts.is_empty() && resumed.is_empty() {
-            return Ok(());
-        }
-        // What was read of them goes into a batch of its own, as their next range begins elsewhere.
-        let generation = self.generation;
-        self.cut()?;
-        if self.generation != generation {
-            return Ok(());
-        }
-        let old = starts.iter().filter(|start| self.cutter.next(&start.at).is_some());
-        let old = list(old.map(|start| (&start.at, start.offset)).chain(resumed.iter().map(|(at, o)| (at, *o))));
-        let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
-        if !old.is_empty() {
-            self.reader.remove(&old).map_err(failed)?;
-        }
-        let all = starts.iter().map(|start| (&start.at, start.offset)).chain(resumed.iter().map(|(at, o)| (at, *o)));
-        self.reader.add(&list(all)).map_err(failed)?;
-        // In range after all, or moved to where reading is already: on from there.
-        resumed.iter().for_each(|(at, _)| self.cutter.resume(at));
-        for start in &starts {
-            self.cutter.begin(start);
-            tracing::info!("{}: reading from {}", start.at, start.offset);
-        }
-        self.assigned_now();
-        Ok(())
-    }
-
-    fn assigned_now(&self) {
-        let assigned = self.cutter.assigned();
-        *self.assigned.lock().unwrap_or_else(PoisonError::into_inner) = (self.generation, assigned);
-    }
-
     /// Cuts what there is: a batch for others, or, where only markers were passed and all else is settled, a commit.
-    fn cut(&mut self) -> Flow {
+    pub(super) fn cut(&mut self) -> Flow {
         if self.cutter.has_records() {
             return self.hand_over();
         }
@@ -249,7 +150,7 @@ impl Worker {
             return Ok(());
         }
         let cut = self.batch(taken);
-        match self.journal.commit(commit_of(&self.group, &cut, None)) {
+        match self.journal.commit(cut.commit(&self.group)) {
             Ok(_) => Ok(()),
             // The group's new epoch is seen in a moment, and everything taken anew.
             Err(CommitError::Refused(refused)) => {
@@ -302,10 +203,4 @@ impl Worker {
             }
         }
     }
-}
-
-fn list<'a>(starts: impl Iterator<Item = (&'a TopicPartition, Offset)>) -> PartitionList {
-    let mut list = PartitionList::with_capacity(starts.size_hint().0);
-    starts.for_each(|(at, offset)| list.push_offset(at, offset));
-    list
 }
