@@ -2,17 +2,22 @@
 
 use clap::Args;
 
+use crate::broker::{Ask, Broker, Look, Seen, TopicSelector};
 use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg};
 use crate::cli::exit::Failure;
+use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::{opening, times};
+use crate::control::Limits;
 use crate::journal::Journal;
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
+use crate::positions::GroupState;
 use crate::wire::{AsOf, PositionsAnswer};
 
 const EXAMPLE: &str = "\
 Example:
   tidelog positions loader
+  tidelog positions loader -b kafka:9092                    with the logs' ends and the lag
   tidelog positions loader --at 2026-11-30T09:00:00Z
   tidelog positions loader --batch 41 -o csv > before.csv
 
@@ -30,6 +35,8 @@ pub struct Show {
     moment: Moment,
     #[command(flatten)]
     output: OutputArg,
+    #[command(flatten)]
+    kafka: KafkaArgs,
 }
 
 /// An earlier moment.
@@ -53,6 +60,7 @@ const CLOCKS_APART_MS: u64 = 60_000;
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
+        let broker = if self.moment.is_given() { None } else { self.kafka.broker()? };
         let journal = opening::existing(&self.journal.journal)?;
         let state = opening::group_state(&journal, &group)?;
         let answer = match self.moment.seq(&journal, &group)? {
@@ -66,7 +74,9 @@ impl Show {
             None => {
                 let newest = journal.seq_at(Some(&group), Timestamp::from_millis(i64::MAX))?.unwrap_or_default();
                 let as_of = as_of(&journal, newest, state.positions.batch)?;
-                PositionsAnswer::present(&group, &state, as_of, None)
+                // The positions are read before the logs' ends: a lag is never negative.
+                let look = broker.map(|broker| look(broker.as_ref(), &state));
+                PositionsAnswer::present(&group, &state, as_of, look.as_ref())
             }
         };
         opening::close(journal);
@@ -80,7 +90,22 @@ impl Show {
     }
 }
 
+/// What the broker says of the group's topics; what it does not answer is left out, and said.
+fn look(broker: &dyn Broker, state: &GroupState) -> Look {
+    let topics = state.positions.topics.iter().filter(|(_, topic)| !topic.retired);
+    let topics = topics.map(|(name, _)| TopicSelector::Name(name.clone())).collect();
+    let look = broker.look(&Ask { topics, isolation: state.isolation, deadline: Limits::default().deadline });
+    if look.topics.values().any(|topic| matches!(topic.partitions, Seen::Failed(_))) {
+        tracing::warn!("{} did not answer for all topics; what it would say is left out", look.brokers);
+    }
+    look
+}
+
 impl Moment {
+    fn is_given(&self) -> bool {
+        self.at.is_some() || self.batch.is_some() || self.seq.is_some()
+    }
+
     /// The entry that the moment follows; none for now.
     fn seq(&self, journal: &Journal, group: &Group) -> Result<Option<Seq>, Failure> {
         if let Some(batch) = self.batch {
@@ -122,12 +147,14 @@ fn write_table(out: &mut Out, answer: &PositionsAnswer, now: Timestamp) -> Resul
     if *clock_uncertain {
         tracing::warn!("the machine's clock and the journal's differed by over a minute; batch numbers are surer");
     }
-    let mut rows = Rows::new(&["topic", ">partition", ">offset", ">holes", ">last batch", "batch time", "notes"]);
+    let mut rows = Rows::new(&["topic", ">part", ">offset", ">end", ">lag", ">holes", ">batch", "batch time", "notes"]);
     for line in &answer.positions {
         rows.push([
             line.topic.to_string(),
             line.partition.to_string(),
             line.offset.to_string(),
+            or_dash(line.readable_end),
+            or_dash(line.lag.map(|lag| lag.0)),
             line.holes.len().to_string(),
             or_dash(line.last_batch),
             or_dash(line.last_batch_time.map(|time| times::with_distance(time, now))),

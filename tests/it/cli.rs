@@ -184,12 +184,12 @@ fn history_is_paged_filtered_and_newest_first() {
     let first = &program.lines(&["history", "g", "--order", "asc", "--limit", "1"])[0];
     let names: Vec<&str> = first.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(names, ["batch", "seq", "batch_time", "recorded_at", "epoch", "key", "ranges", "notes"]);
-    assert_eq!(first["ranges"].to_string(), r#"[{"topic":"orders","partition":0,"from_offset":"0","until_offset":"10"}]"#);
-    let csv = program.ok(&["history", "g", "-o", "csv", "--limit", "1"]);
     assert_eq!(
-        csv.lines().last(),
-        Some("9,11,2026-11-30T10:09:00Z,2026-11-30T10:09:00Z,orders,1,20,30")
+        first["ranges"].to_string(),
+        r#"[{"topic":"orders","partition":0,"from_offset":"0","until_offset":"10"}]"#
     );
+    let csv = program.ok(&["history", "g", "-o", "csv", "--limit", "1"]);
+    assert_eq!(csv.lines().last(), Some("9,11,2026-11-30T10:09:00Z,2026-11-30T10:09:00Z,orders,1,20,30"));
 }
 
 #[test]

@@ -69,11 +69,11 @@ fn a_command_gets_a_batch_on_its_input_and_what_it_is_in_its_environment() {
     assert_eq!(program.ok(&[&GROUP[..], &words].concat()), "");
     let seen = std::fs::read_to_string(seen).expect("written");
     let lines: Vec<&str> = seen.lines().map(str::trim).collect();
-    let range = |from, until| format!(r#"[{{"topic":"orders","partition":0,"from_offset":"{from}","until_offset":"{until}"}}]"#);
-    let expected =
-        [(1, 0, 10, "10"), (2, 10, 20, "10"), (3, 20, 25, "5")].map(|(batch, from, until, count)| {
-            [format!("g default {batch} 1 0 {}", range(from, until)), count.to_owned()]
-        });
+    let range = |from, until| {
+        format!(r#"[{{"topic":"orders","partition":0,"from_offset":"{from}","until_offset":"{until}"}}]"#)
+    };
+    let expected = [(1, 0, 10, "10"), (2, 10, 20, "10"), (3, 20, 25, "5")]
+        .map(|(batch, from, until, count)| [format!("g default {batch} 1 0 {}", range(from, until)), count.to_owned()]);
     assert_eq!(lines, expected.concat());
     assert!(program.json(&["batch", "g", "1"])["key"].is_string(), "the journal knows the key that the command saw");
 }
@@ -89,7 +89,8 @@ fn a_command_that_fails_is_tried_again_and_then_given_up_with_9() {
     assert_eq!(program.positions("g"), "orders/0 0");
     program.ok(&[&GROUP[..], &words].concat());
     assert_eq!(program.positions("g"), "orders/0 5");
-    let nowhere = program.fails(9, &[&GROUP[..], &["--", "/nowhere/at/all"]].concat().iter().map(|w| *w).collect::<Vec<_>>());
+    let nowhere =
+        program.fails(9, &[&GROUP[..], &["--", "/nowhere/at/all"]].concat().iter().map(|w| *w).collect::<Vec<_>>());
     assert!(nowhere.contains("can't be run") || nowhere.is_empty(), "{nowhere}");
 }
 
@@ -99,7 +100,8 @@ fn a_command_may_leave_its_input_unread() {
     // Far more than a pipe holds.
     let value = "x".repeat(1_000);
     mock.produce(&at("orders", 0), (0..1_000).map(|_| (None, value.as_str()))).expect("produced");
-    for (group, script) in [("closes", "exec 0<&-; sleep 0.1"), ("ignores", "true"), ("head", "head -n 1 > /dev/null")] {
+    for (group, script) in [("closes", "exec 0<&-; sleep 0.1"), ("ignores", "true"), ("head", "head -n 1 > /dev/null")]
+    {
         program.ok(&["consume", "-g", group, "-t", "orders", "--until-latest", "--", "sh", "-c", script]);
         assert_eq!(program.positions(group), "orders/0 1000");
     }

@@ -1,5 +1,9 @@
 //! All integration tests in one binary, a module a subject.
 
+#[cfg(feature = "cli")]
+mod cli;
+#[cfg(feature = "cli")]
+mod cli_consume;
 mod crash;
 #[cfg(feature = "kafka")]
 mod kafka;
@@ -16,6 +20,8 @@ mod kafka_mock;
 #[cfg(feature = "kafka")]
 mod kafka_running;
 mod model;
+#[cfg(feature = "cli")]
+mod program;
 mod tidy;
 #[cfg(feature = "kafka")]
 mod wait;
