@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, TopicSelector};
-use crate::cli::consume::Steering;
 use crate::cli::exit::Failure;
 use crate::cli::kafka::broker;
 use crate::cli::{opening, times};
-use crate::control::{self, Control, StartRequest, Started};
+use crate::control::{Control, StartRequest, Started};
 use crate::journal::Journal;
 use crate::kafka::{Batch, ClientConfig, CommitFailed, Config, Cut, Discovery, JournaledConsumer, mock::Mock};
 use crate::offset::{BatchNumber, Group, Offset, TopicName, TopicPartition};
@@ -85,22 +84,17 @@ impl World {
             isolation: None,
             dry_run: false,
         };
-        let started = control::start(&self.control, request.clone())?;
         let config = Config {
             client: self.client.clone(),
-            group: self.group.clone(),
-            owner: request.owner.clone(),
             cut: Cut {
                 max_records: std::num::NonZeroUsize::new(BATCH).unwrap_or(std::num::NonZeroUsize::MIN),
                 max_wait: Duration::from_millis(200),
                 ..Cut::default()
             },
             discovery: Discovery::Every(discovery),
-            clock: Arc::new(times::now),
         };
-        let steering = Arc::new(Steering::new(self.control.clone(), request, &started));
-        let consumer = JournaledConsumer::begin(config, self.control.journal.clone(), steering)?;
-        Ok((started, consumer))
+        let consumer = JournaledConsumer::begin(config, self.control.clone(), request)?;
+        Ok((consumer.started().clone(), consumer))
     }
 
     fn newest(&self) -> u128 {

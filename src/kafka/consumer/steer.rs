@@ -94,7 +94,7 @@ impl From<StartError> for Halt {
 impl From<LookError> for Halt {
     fn from(error: LookError) -> Self {
         match error {
-            LookError::Fenced { owner, epoch, .. } => Halt::Stop(StopReason::Fenced { owner, epoch }),
+            LookError::Fenced(fenced) => Halt::Stop(StopReason::Fenced { owner: fenced.owner, epoch: fenced.epoch }),
             LookError::UnknownGroup(unknown) => Halt::Stop(StopReason::Refused(unknown.to_string())),
             // A correction that a policy forbids is made by nobody: what can be read is read on.
             LookError::Start(refused @ StartError::Refused { .. }) => Halt::Later(refused.to_string()),
