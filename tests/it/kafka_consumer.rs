@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use tidelog::commit::Refused;
+use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
 use tidelog::kafka::{CommitFailed, StopReason};
@@ -139,6 +141,23 @@ fn another_owner_stops_it_by_name() {
     assert!(matches!(&error, CommitFailed::Stopped(StopReason::Fenced { owner, .. }) if owner == "b"), "{error}");
     assert!(matches!(first.next_batch(DEADLINE), Err(StopReason::Fenced { .. })));
     assert_eq!(consume(&second, 20).len(), 20);
+}
+
+#[test]
+fn a_held_group_waits_and_goes_on_when_it_is_released() {
+    let mock = mock_with("orders", 1, 10);
+    let setup = Setup::new(mock.config(), "g", &["orders"]);
+    let consumer = setup.begin("a");
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
+    let error = consumer.commit(in_hand).expect_err("held");
+    assert!(matches!(&error, CommitFailed::Refused(Refused::Held { .. })), "{error}");
+    wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
+    roll_back(&setup, offset(0));
+    assert!(consumer.next_batch(Duration::from_millis(300)).expect("on").is_none());
+    release(&setup.control(), &setup.group, "me").expect("released");
+    assert_eq!(consume(&consumer, 10)[0], "orders/0@0");
+    assert_eq!(consumer.health().waiting, None);
 }
 
 #[test]
