@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::offset::{Group, Invalid, Isolation, Offset, Timestamp, TopicId, TopicName, TopicPartition};
+use crate::offset::{Group, Invalid, Isolation, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
 
 /// A value that a broker was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,4 +165,15 @@ pub trait Broker: Send + Sync {
         partitions: &BTreeSet<TopicPartition>,
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>>;
+
+    /// For each range, in order, the first record in it that is readable under `isolation`; absent where it holds none
+    /// (markers, aborted or compacted records). None at all from a broker that can't look into ranges.
+    fn first_readable(
+        &self,
+        _ranges: &[OffsetRange],
+        _isolation: Isolation,
+        _deadline: Duration,
+    ) -> Option<Vec<Seen<Offset>>> {
+        None
+    }
 }

@@ -13,7 +13,9 @@
 //! - [`broker`]: what a look at a broker holds, and the trait that takes one.
 //! - [`reconcile`], [`rollback`]: pure decisions over state, a look and a policy.
 //! - [`journal`]: the only place that knows sled and bytes.
+//! - [`history`]: pages of batches and entries over the journal.
 //! - [`control`]: start, plan, execute: fetches the look, runs the decision in the journal's writer.
+//! - [`wire`]: the JSON shapes of the command line and the server.
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
 //! - `cli` (feature `cli`): one file a command.
 
@@ -27,4 +29,20 @@ pub mod commit;
 
 pub mod broker;
 
+pub mod reconcile;
+
+pub mod rollback;
+
 pub mod journal;
+
+pub mod history;
+
+pub mod control;
+
+pub mod wire;
+
+#[cfg(feature = "kafka")]
+pub mod kafka;
+
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -10,7 +10,7 @@ use crate::offset::{
     BatchNumber, Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
 };
 
-mod holes;
+pub(crate) mod holes;
 
 /// Former ids that are kept of a topic, so that an old answer of a lagging broker is known as such.
 pub const MAX_FORMER_IDS: usize = 100;
@@ -449,12 +449,16 @@ impl GroupState {
                 .binary_search_by(|m| (&m.topic, m.partition).cmp(&(topic, partition)))
                 .ok()
                 .map(|index| &correction.moves[index]);
-            found.and_then(|moved| moved.new)
+            found.and_then(|moved| moved.new.map(|new| (new, &moved.holes)))
         };
         self.recent.retain(|batch| {
             batch.ranges.iter().all(|range| {
+                let (from, until) = (range.from_offset(), range.until_offset());
+                // A range that is open again is to be committed again.
+                let open = |hole: &Hole| hole.from_offset < until && from < hole.until_offset;
                 !new_incarnation(range.topic())
-                    && moved(range.topic(), range.partition()).is_none_or(|new| new >= range.until_offset())
+                    && moved(range.topic(), range.partition())
+                        .is_none_or(|(new, holes)| new >= until && !holes.iter().any(open))
             })
         });
         self.losses.retain_mut(|open| {
@@ -462,7 +466,7 @@ impl GroupState {
             if !matches!(loss.cause, Cause::Skipped | Cause::Unread) || new_incarnation(&loss.topic) {
                 return true;
             }
-            if let Some(new) = moved(&loss.topic, loss.partition) {
+            if let Some((new, _)) = moved(&loss.topic, loss.partition) {
                 loss.until_offset = loss.until_offset.min(new.max(loss.from_offset));
             }
             loss.from_offset < loss.until_offset

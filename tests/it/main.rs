@@ -1,11 +1,27 @@
 //! All integration tests in one binary, a module a subject.
 
+#[cfg(feature = "cli")]
+mod cli;
+#[cfg(feature = "cli")]
+mod cli_consume;
 mod crash;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
+mod kafka_consumer;
+#[cfg(feature = "kafka")]
+mod kafka_group;
+#[cfg(feature = "kafka")]
 mod kafka_harness;
+#[cfg(feature = "kafka")]
+mod kafka_look;
+#[cfg(feature = "kafka")]
+mod kafka_mock;
+#[cfg(feature = "kafka")]
+mod kafka_running;
 mod model;
+#[cfg(feature = "cli")]
+mod program;
 mod tidy;
 #[cfg(feature = "kafka")]
 mod wait;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The layers, ground first; a module imports only from modules before it in this list.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "offset",
     "entry",
     "positions",
@@ -12,6 +12,7 @@ const LAYERS: [&str; 12] = [
     "reconcile",
     "rollback",
     "journal",
+    "history",
     "control",
     "wire",
     "kafka",

@@ -1,0 +1,191 @@
+//! One batch after the other, from the consumer to its command or to standard output, then to the journal.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+
+use crate::cli::child::{BatchCommand, Worked};
+use crate::cli::exit::Failure;
+use crate::cli::records::RecordFormat;
+use crate::cli::stop::Stop;
+use crate::commit::Receipt;
+use crate::journal::CommitError;
+use crate::kafka::{Batch, CommitFailed, JournaledConsumer};
+use crate::offset::{BatchNumber, Group, OffsetRange};
+
+/// What is written to standard output at once, in bytes.
+const CHUNK: usize = 64 << 10;
+/// How long a reader of standard output that does not read may hold up a stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Whoever works on the batches.
+pub struct Hands {
+    group: Group,
+    command: Option<BatchCommand>,
+}
+
+/// What became of a batch.
+pub enum Handed {
+    /// It is in the journal.
+    Committed {
+        /// The journal's answer.
+        receipt: Receipt,
+        /// How many records it had.
+        records: usize,
+    },
+    /// The group was moved meanwhile; the consumer goes on from the new positions.
+    Dropped,
+    /// The process is to stop, and the batch was not finished.
+    Stopped,
+}
+
+impl Hands {
+    /// The command, or standard output.
+    pub fn new(group: Group, command: Option<BatchCommand>) -> Self {
+        Hands { group, command }
+    }
+
+    /// Has the batch worked on, then commits it.
+    pub async fn work(
+        &mut self,
+        consumer: &JournaledConsumer,
+        mut batch: Batch,
+        stop: &mut Stop,
+    ) -> Result<Handed, Failure> {
+        let worked = match &self.command {
+            // Markers and aborted records alone are nothing to work on.
+            _ if batch.is_empty() => Worked::Done,
+            Some(command) => {
+                let key = key(&self.group, batch.ranges());
+                batch.set_key(key.as_str())?;
+                command.work(&self.group, &batch, &key, stop).await?
+            }
+            None => print(&batch, stop).await?,
+        };
+        if worked == Worked::Stopped {
+            tracing::info!("batch {} is not committed; it is read again", batch.number());
+            return Ok(Handed::Stopped);
+        }
+        let (number, records) = (batch.number(), batch.len());
+        match consumer.commit_async(batch).await {
+            Ok(receipt) => {
+                tracing::debug!("batch {} committed, seq {}, {records} records", receipt.batch, receipt.seq);
+                Ok(Handed::Committed { receipt, records })
+            }
+            Err(CommitFailed::Moved(refused)) => {
+                tracing::warn!("batch {number} is dropped: {refused}; going on from the new positions");
+                Ok(Handed::Dropped)
+            }
+            Err(CommitFailed::Stopped(reason)) => Err(super::stopped(reason)),
+            Err(CommitFailed::Refused(refused)) => Err(CommitError::Refused(refused).into()),
+            Err(CommitFailed::Journal(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// Writes the batch to standard output as JSON lines and flushes it.
+async fn print(batch: &Batch, stop: &mut Stop) -> Result<Worked, Failure> {
+    let write = async {
+        let mut stdout = tokio::io::stdout();
+        let mut chunk = Vec::with_capacity(CHUNK + (CHUNK >> 2));
+        for record in batch.records() {
+            RecordFormat::Json.write(&record, &mut chunk)?;
+            if chunk.len() >= CHUNK {
+                stdout.write_all(&chunk).await?;
+                chunk.clear();
+            }
+        }
+        stdout.write_all(&chunk).await?;
+        stdout.flush().await
+    };
+    let held_up = async {
+        stop.asked().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        written = write => written.map(|()| Worked::Done).map_err(Failure::Output),
+        () = held_up => Ok(Worked::Stopped),
+    }
+}
+
+/// A key that the same ranges of the same group always have: FNV-1a, 64 bits. For sinks that know what they have seen,
+/// and for the journal likewise.
+fn key(group: &Group, ranges: &[OffsetRange]) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut feed = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    for text in [group.app(), group.group()] {
+        feed(text.as_bytes());
+        feed(&[0]);
+    }
+    for range in ranges {
+        feed(range.to_string().as_bytes());
+        feed(&[0]);
+    }
+    format!("{hash:016x}")
+}
+
+/// Tells now and then how far it is, where somebody looks.
+pub struct Progress {
+    group: Group,
+    /// Whether somebody looks.
+    wanted: bool,
+    batches: u64,
+    records: u64,
+    newest: BatchNumber,
+    told: u64,
+}
+
+impl Progress {
+    /// How often, at most.
+    pub const INTERVAL: Duration = Duration::from_secs(10);
+
+    /// Nothing so far. It is told on a terminal, or where it was asked for.
+    pub fn new(group: Group, asked_for: bool) -> Self {
+        let wanted = asked_for || io::stderr().is_terminal();
+        Progress { group, wanted, batches: 0, records: 0, newest: BatchNumber::ZERO, told: 0 }
+    }
+
+    /// A batch more.
+    pub fn add(&mut self, receipt: &Receipt, records: usize) {
+        self.batches += 1;
+        self.records += records as u64;
+        self.newest = receipt.batch;
+    }
+
+    /// Tells, if there is something new; at the end in any case.
+    pub fn tell(&mut self, end: bool) {
+        if !self.wanted || (self.batches == self.told && !end) {
+            return;
+        }
+        self.told = self.batches;
+        let Progress { group, batches, records, newest, .. } = self;
+        tracing::info!(
+            "group {group}: {batches} batches with {records} records committed, the newest is batch {newest}"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offset::{Offset, TopicName};
+
+    #[test]
+    fn a_key_is_the_same_for_the_same_ranges_and_no_others() {
+        let group = |name: &str| Group::new("default", name).expect("legal");
+        let range = |from: i64, until: i64| {
+            let offset = |number| Offset::new(number).expect("positive");
+            OffsetRange::new(TopicName::new("t").expect("legal"), 0, offset(from), offset(until)).expect("legal")
+        };
+        let first = key(&group("a"), &[range(0, 10)]);
+        assert_eq!(first, key(&group("a"), &[range(0, 10)]));
+        assert_eq!(first.len(), 16);
+        assert_ne!(first, key(&group("b"), &[range(0, 10)]));
+        assert_ne!(first, key(&group("a"), &[range(0, 11)]));
+    }
+}

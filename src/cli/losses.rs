@@ -1,0 +1,83 @@
+//! `tidelog losses`
+
+use clap::Args;
+
+use crate::cli::args::{Format, GroupArg, JournalArg, OrderArg, OutputArg};
+use crate::cli::exit::Failure;
+use crate::cli::output::{Out, Rows, or_dash};
+use crate::cli::{opening, times};
+use crate::wire;
+
+const EXAMPLE: &str = "\
+Example:
+  tidelog losses loader
+  tidelog losses loader -o json | jq -r 'select(.cause == \"expired\") | .topic'
+
+A loss is an upper bound: the range may hold transaction markers or compacted offsets that were no records. A hole is \
+open until a late batch fills it or a look at the broker shows that nothing is in it.";
+
+/// List what a group will never read, and its open holes
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Losses {
+    #[command(flatten)]
+    group: GroupArg,
+    #[command(flatten)]
+    journal: JournalArg,
+    #[command(flatten)]
+    output: OutputArg,
+    /// Newest or oldest first
+    #[arg(long, value_enum, default_value_t = OrderArg::Desc, value_name = "ORDER")]
+    order: OrderArg,
+}
+
+impl Losses {
+    pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+        let group = self.group.group()?;
+        let journal = opening::existing(&self.journal.journal)?;
+        let state = opening::group_state(&journal, &group)?;
+        opening::close(journal);
+        let mut lines = wire::losses(&state);
+        if self.order == OrderArg::Asc {
+            lines.reverse();
+        }
+        match self.output.output {
+            Format::Json => lines.iter().try_for_each(|line| out.json(line)),
+            Format::Csv => {
+                out.csv(["seq", "cause", "topic", "partition", "from_offset", "until_offset", "recorded_at"])?;
+                lines.iter().try_for_each(|line| {
+                    let row = [
+                        line.seq.to_string(),
+                        line.cause.to_owned(),
+                        line.topic.to_string(),
+                        line.partition.to_string(),
+                        line.from_offset.to_string(),
+                        line.until_offset.to_string(),
+                        line.recorded_at.map_or_else(String::new, |at| at.to_string()),
+                    ];
+                    out.csv(row.iter().map(String::as_str))
+                })
+            }
+            Format::Table if lines.is_empty() => {
+                tracing::info!("group {group} has no open losses and no open holes");
+                Ok(())
+            }
+            Format::Table => {
+                let now = times::now();
+                let mut rows = Rows::new(&["cause", "topic", ">partition", ">from", ">until", ">seq", "noted"]);
+                for line in &lines {
+                    rows.push([
+                        line.cause.to_owned(),
+                        line.topic.to_string(),
+                        line.partition.to_string(),
+                        line.from_offset.to_string(),
+                        line.until_offset.to_string(),
+                        line.seq.to_string(),
+                        or_dash(line.recorded_at.map(|at| times::with_distance(at, now))),
+                    ]);
+                }
+                out.table(rows)
+            }
+        }
+    }
+}

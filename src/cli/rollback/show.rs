@@ -1,0 +1,78 @@
+//! Plans and receipts for people: a sentence, then a table.
+
+use crate::cli::exit::Failure;
+use crate::cli::output::{Out, Rows, or_dash};
+use crate::cli::times;
+use crate::control::Executed;
+use crate::offset::{BatchNumber, Group};
+use crate::rollback::{Outcome, Plan};
+
+/// A plan: what it does in a sentence, partition by partition, and what keeps it from being executed.
+pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &Plan) -> Result<(), Failure> {
+    out.line(sentence(group, target, plan))?;
+    let mut rows =
+        Rows::new(&["topic", ">part", ">position", ">target", ">start", "outcome", ">again", ">skipped", ">lost"]);
+    for partition in &plan.partitions {
+        rows.push([
+            partition.at.topic.to_string(),
+            partition.at.partition.to_string(),
+            partition.position.to_string(),
+            or_dash(partition.target),
+            partition.start.to_string(),
+            partition.outcome.as_str().to_owned(),
+            partition.replayed.to_string(),
+            partition.skipped.to_string(),
+            partition.lost.to_string(),
+        ]);
+        if !matches!(partition.outcome, Outcome::Exact | Outcome::Unchanged) {
+            rows.strike();
+        }
+    }
+    out.table(rows)?;
+    if plan.clock_uncertain {
+        out.line(
+            "The machine's clock and the journal's differ by over a minute: a batch number is surer than a time.",
+        )?;
+    }
+    Ok(())
+}
+
+/// What a plan does, in a sentence.
+pub fn sentence(group: &Group, target: &str, plan: &Plan) -> String {
+    let moment = plan.moment.map_or_else(String::new, |moment| {
+        let batch = match moment.batch {
+            BatchNumber::ZERO => "before the first batch".to_owned(),
+            batch => format!("batch {batch}"),
+        };
+        format!(" ({batch}, seq {}, {})", moment.seq, times::with_distance(moment.recorded_at, times::now()))
+    });
+    let begin = format!("Plan {} for group {group}: {target}{moment}", plan.id);
+    if plan.nothing_to_do {
+        return format!("{begin}: nothing to do, it is there already.");
+    }
+    let totals = plan.totals();
+    let moving = plan.partitions.iter().filter(|partition| partition.start != partition.position).count();
+    let records = |count: u64| if count == 1 { "1 offset".to_owned() } else { format!("{count} offsets") };
+    format!(
+        "{begin}: moves {moving} of {} partitions, {} read again, {} skipped, {} no longer there.",
+        totals.partitions,
+        records(totals.replayed),
+        totals.skipped,
+        totals.lost
+    )
+}
+
+/// What executing came to.
+pub fn executed(out: &mut Out, group: &Group, executed: &Executed) -> Result<(), Failure> {
+    let Some(seq) = executed.seq else {
+        return out.line(format!("Nothing to do: group {group} is there already."));
+    };
+    let again = if executed.repeated { "was moved by this plan before" } else { "is moved" };
+    out.line(format!("Group {group} {again}: seq {seq}, epoch {}.", executed.epoch))?;
+    let mut rows = Rows::new(&["topic", ">partition", ">old", ">new"]);
+    for moved in &executed.moves {
+        let partition = moved.partition.to_string();
+        rows.push([moved.topic.to_string(), partition, or_dash(moved.old), or_dash(moved.new)]);
+    }
+    out.table(rows)
+}

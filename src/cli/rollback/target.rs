@@ -1,0 +1,85 @@
+//! The targets of a rollback as flags, with the words of Kafka's own tool where it has them.
+
+use clap::Args;
+
+use crate::cli::exit::Failure;
+use crate::offset::{BatchNumber, Offset, Seq, Timestamp};
+use crate::rollback::{Edge, Target};
+
+/// Exactly one of them is given.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Target")]
+pub struct TargetArgs {
+    #[command(flatten)]
+    one: One,
+    /// With --to-batch: the batch is to be done again
+    #[arg(long, requires = "to_batch", conflicts_with = "after")]
+    before: bool,
+    /// With --to-batch: the batch stays done (the default)
+    #[arg(long, requires = "to_batch")]
+    after: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "target", multiple = false)]
+struct One {
+    /// To the state at a batch
+    #[arg(long, value_name = "N")]
+    to_batch: Option<BatchNumber>,
+    /// To what was committed by this time (RFC 3339 with a zone), by the journal's clock
+    #[arg(long, value_name = "TIME")]
+    to_commit_time: Option<Timestamp>,
+    /// To the state that somebody named; see `tidelog mark`
+    #[arg(long, value_name = "NAME")]
+    to_mark: Option<String>,
+    /// To the state right after an entry of the journal
+    #[arg(long, value_name = "SEQ")]
+    to_seq: Option<Seq>,
+    /// Take the group's last move back
+    #[arg(long)]
+    undo: bool,
+    /// To the start of each log
+    #[arg(long)]
+    to_earliest: bool,
+    /// To the end of each log; what is between is a loss
+    #[arg(long)]
+    to_latest: bool,
+    /// To this offset, for every partition in scope
+    #[arg(long, value_name = "N")]
+    to_offset: Option<Offset>,
+    /// So many offsets on from the position, or back with a minus
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    shift_by: Option<i64>,
+}
+
+impl TargetArgs {
+    /// Whether any is given.
+    pub fn is_given(&self) -> bool {
+        self.first().is_some() || self.before || self.after
+    }
+
+    /// The target.
+    pub fn target(&self) -> Result<Target, Failure> {
+        self.first().ok_or_else(|| {
+            Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, or --plan FILE".to_owned())
+        })
+    }
+
+    fn first(&self) -> Option<Target> {
+        let edge = if self.before { Edge::Before } else { Edge::After };
+        let One { to_batch, to_commit_time, to_mark, to_seq, undo, to_earliest, to_latest, to_offset, shift_by } =
+            &self.one;
+        let given = [
+            to_batch.map(|batch| Target::Batch { batch, edge }),
+            to_commit_time.map(Target::CommitTime),
+            to_mark.clone().map(Target::Mark),
+            to_seq.map(Target::Seq),
+            undo.then_some(Target::Undo),
+            to_earliest.then_some(Target::Earliest),
+            to_latest.then_some(Target::Latest),
+            to_offset.map(Target::Offset),
+            shift_by.map(Target::Shift),
+        ];
+        given.into_iter().flatten().next()
+    }
+}

@@ -1,0 +1,80 @@
+//! What people and consumers ask for, done on a journal and a broker: each function fetches what a pure decision needs,
+//! and runs it in the journal's writer. Calls block.
+
+#[cfg(test)]
+mod fake;
+pub mod rollback;
+pub mod start;
+pub mod steer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::broker::Broker;
+use crate::journal::{Clock, Journal};
+use crate::offset::{Group, Invalid};
+use crate::positions::State;
+
+pub use self::rollback::{ExecuteError, Executed, PlanError, execute, plan};
+pub use self::start::{Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
+pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
+
+/// A journal, and the broker that its groups read from.
+#[derive(Clone)]
+pub struct Control {
+    /// The journal.
+    pub journal: Journal,
+    /// The broker; none where only the journal is served.
+    pub broker: Option<Arc<dyn Broker>>,
+    /// How long things may take.
+    pub limits: Limits,
+    /// The machine's clock.
+    pub clock: Clock,
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// All of what one call asks the broker.
+    pub deadline: Duration,
+    /// Between the two looks that a correction needs.
+    pub second_look: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { deadline: Duration::from_secs(10), second_look: Duration::from_secs(3) }
+    }
+}
+
+/// The journal has no such group.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no group {group} in this journal{}", apps_text(apps))]
+pub struct UnknownGroup {
+    /// The group.
+    pub group: Group,
+    /// The apps that have a group of this name.
+    pub apps: Vec<String>,
+}
+
+impl UnknownGroup {
+    fn new(state: &State, group: &Group) -> Self {
+        let namesakes = state.groups.keys().filter(|other| other.group() == group.group());
+        UnknownGroup { group: group.clone(), apps: namesakes.map(|other| other.app().to_owned()).collect() }
+    }
+}
+
+fn apps_text(apps: &[String]) -> String {
+    if apps.is_empty() { String::new() } else { format!("; a group of this name is in app {}", apps.join(", ")) }
+}
+
+/// Bytes of a reason, which is a sentence or two of an operator.
+const MAX_REASON_BYTES: usize = 1_000;
+
+/// Checks why an operator does something: 1 to 1000 bytes without NUL.
+fn check_reason(reason: &str) -> Result<(), Invalid> {
+    if reason.trim().is_empty() || reason.len() > MAX_REASON_BYTES || reason.contains('\0') {
+        return Err(Invalid::new("reason", reason, "a reason has 1 to 1000 bytes and no NUL"));
+    }
+    Ok(())
+}

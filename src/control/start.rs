@@ -1,0 +1,304 @@
+//! Starting a group, and looking after it while it is read: takes looks until a decision is possible, and runs that in the
+//! journal's writer.
+
+mod evidence;
+mod running;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use self::evidence::{Evidence, Looks};
+pub use self::running::{Fenced, LookError, Looked, look_while_running};
+use super::Control;
+use crate::broker::{Broker, TopicSelector};
+use crate::entry::{Draft, Finding};
+use crate::journal::{DecideError, WriteError};
+use crate::offset::{Epoch, Group, Invalid, Isolation, Seq, free_name};
+use crate::positions::{Hold, State};
+use crate::reconcile::{self, Decided, Decision, NewGroup, Occasion, Policy, StartPosition, Unsettled, Why};
+
+/// The first pause before a broker that did not say is asked again; it doubles up to [`BACK_OFF_MAX`].
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// The longest such pause.
+const BACK_OFF_MAX: Duration = Duration::from_secs(1);
+/// Looks that fit into a deadline, so that a leader that hangs leaves time to ask it again.
+const LOOKS_IN_DEADLINE: u32 = 3;
+
+/// What a process wants to read, and how.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The group.
+    pub group: Group,
+    /// The topics; none means all that the group has and that are not retired.
+    pub topics: Vec<TopicSelector>,
+    /// The process, by its own name: 1 to 255 bytes.
+    pub owner: String,
+    /// What may be corrected.
+    pub policy: Policy,
+    /// What it reads; none keeps what the group reads.
+    pub isolation: Option<Isolation>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+/// A group that may be read. All of it is in the journal, unless it was a dry run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Started {
+    /// The epoch to commit under.
+    pub epoch: Epoch,
+    /// The journal's newest entry.
+    pub seq: Seq,
+    /// The cluster, where it has an id.
+    pub cluster_id: Option<String>,
+    /// Where each partition starts, ordered by topic-partition.
+    pub positions: Vec<StartPosition>,
+    /// What was found; nothing where all is in range.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a group was not started; the journal is unchanged.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartError {
+    /// An operator holds the group.
+    #[error("group {group} is on hold since {} by {}: {}", hold.since, hold.actor, hold.reason)]
+    Held {
+        /// The group.
+        group: Group,
+        /// By whom, since when, why.
+        hold: Hold,
+    },
+    /// A policy forbids it: the next start is told the same.
+    #[error("group {group} can't start: {}", findings_text(findings))]
+    Refused {
+        /// The group.
+        group: Group,
+        /// All that was found; those without a start are in the way.
+        findings: Vec<Finding>,
+    },
+    /// The broker did not say, or not the same twice, before the deadline.
+    #[error("{brokers} did not settle where to start within {} s: {}", deadline.as_secs_f32(), few(unsettled))]
+    BrokerUnavailable {
+        /// Who was asked.
+        brokers: String,
+        /// For how long.
+        deadline: Duration,
+        /// What is still unknown.
+        unsettled: Vec<Unsettled>,
+    },
+    /// A request that can't be.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// It could not be made durable.
+    #[error(transparent)]
+    Unavailable(#[from] WriteError),
+}
+
+/// Starts `request.group`: corrects what can't stay, takes in what is new, and answers where to read. An entry is made
+/// only for what changes; the same owner again makes none.
+///
+/// Blocks until the broker has said enough, at most for the deadline, and for the second look where one is needed.
+/// Without a broker it answers the journal's positions.
+pub fn start(control: &Control, request: StartRequest) -> Result<Started, StartError> {
+    check(control, &request)?;
+    let request = Arc::new(request);
+    let Some(broker) = &control.broker else {
+        let evidence = None;
+        return settle(control, &request, evidence).map_err(|undecided| undecided.error(&request.group, control, ""));
+    };
+    let mut looks = Looks::new(control.limits.second_look);
+    let mut patience = Patience::new(control);
+    loop {
+        // A held group is told so at once, not after the broker's answer.
+        control
+            .journal
+            .with_state(|state| not_held(state, &request.group))
+            .map_err(|held| Undecided::Held(held).error(&request.group, control, ""))?;
+        let evidence = gather(control, broker.as_ref(), &request, &mut looks);
+        let brokers = evidence.observed.look.brokers.clone();
+        match settle(control, &request, Some(evidence)) {
+            Ok(started) => return Ok(started),
+            Err(Undecided::LookAgain(unsettled)) if patience.wait(&unsettled) => {}
+            Err(undecided) => return Err(undecided.error(&request.group, control, &brokers)),
+        }
+    }
+}
+
+/// What a request can be refused for before anybody is asked.
+fn check(control: &Control, request: &StartRequest) -> Result<(), Invalid> {
+    free_name("owner", &request.owner)?;
+    let known = || control.journal.with_state(|state| state.groups.contains_key(&request.group));
+    if request.topics.is_empty() && !known() {
+        return Err(Invalid::new("topics", "[]", "a new group needs a topic or a pattern"));
+    }
+    if let NewGroup::Offsets(offsets) = &request.policy.new_group {
+        let stray = |topic| !request.topics.is_empty() && !request.topics.iter().any(|asked| asked.matches(topic));
+        if let Some(at) = offsets.keys().find(|at| stray(&at.topic)) {
+            return Err(Invalid::new("new_group.offsets", at, "of a topic that the start does not ask for"));
+        }
+    }
+    Ok(())
+}
+
+/// Takes one look, and asks what a decision over it will need.
+fn gather(control: &Control, broker: &dyn Broker, request: &StartRequest, looks: &mut Looks) -> Arc<Evidence> {
+    let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
+    let evidence = Evidence::look(control, broker, request, looks, deadline);
+    let evidence = evidence.into_holes(broker, deadline, usize::MAX);
+    Arc::new(evidence.new_group(broker, request, deadline))
+}
+
+/// Why nothing was decided.
+#[derive(Debug)]
+enum Undecided {
+    Held(Hold),
+    LookAgain(Vec<Unsettled>),
+    Refused(Vec<Finding>),
+    Invalid(Invalid),
+    Unavailable(WriteError),
+}
+
+impl Undecided {
+    fn error(self, group: &Group, control: &Control, brokers: &str) -> StartError {
+        let group = group.clone();
+        match self {
+            Undecided::Held(hold) => StartError::Held { group, hold },
+            Undecided::Refused(findings) => StartError::Refused { group, findings },
+            Undecided::LookAgain(unsettled) => {
+                let (brokers, deadline) = (brokers.to_owned(), control.limits.deadline);
+                StartError::BrokerUnavailable { brokers, deadline, unsettled }
+            }
+            Undecided::Invalid(invalid) => StartError::Invalid(invalid),
+            Undecided::Unavailable(error) => StartError::Unavailable(error),
+        }
+    }
+}
+
+impl From<DecideError<Undecided>> for Undecided {
+    fn from(error: DecideError<Undecided>) -> Self {
+        match error {
+            DecideError::Refused(undecided) => undecided,
+            DecideError::Unavailable(error) => Undecided::Unavailable(error),
+        }
+    }
+}
+
+fn not_held(state: &State, group: &Group) -> Result<(), Hold> {
+    match state.groups.get(group).and_then(|group| group.held.clone()) {
+        Some(hold) => Err(hold),
+        None => Ok(()),
+    }
+}
+
+/// Runs the decision in the writer, on the pending state; on the published one for a dry run.
+fn settle(
+    control: &Control,
+    request: &Arc<StartRequest>,
+    evidence: Option<Arc<Evidence>>,
+) -> Result<Started, Undecided> {
+    let asked = Arc::clone(request);
+    let decision = move |state: &State| rule(state, &asked, evidence.as_deref());
+    if request.dry_run {
+        return control.journal.with_state(decision).map(|(_, started)| started);
+    }
+    let (entries, started) = control.journal.decide(decision)?;
+    let seq = entries.last().map_or(started.seq, |entry| entry.seq);
+    Ok(Started { seq, ..started })
+}
+
+/// Pure: what a start under this state comes to. Its seq is that of the state.
+fn rule(
+    state: &State,
+    request: &StartRequest,
+    evidence: Option<&Evidence>,
+) -> Result<(Vec<Draft>, Started), Undecided> {
+    not_held(state, &request.group).map_err(Undecided::Held)?;
+    let group = state.groups.get(&request.group);
+    let StartRequest { topics, owner, policy, isolation, .. } = request;
+    let decision = match evidence {
+        Some(evidence) => {
+            let occasion = Occasion::Start { owner, isolation: *isolation };
+            reconcile::decide(&evidence.question(group, request, occasion))
+        }
+        None => reconcile::unchecked(&request.group, group, topics, policy, owner, *isolation)
+            .map_err(Undecided::Invalid)?,
+    };
+    let Decided { epoch, findings, starts, drafts, .. } = decided(decision)?;
+    let seen = evidence.and_then(|evidence| evidence.observed.look.cluster_id.known().cloned());
+    let cluster_id = seen.or_else(|| group?.cluster_id.clone());
+    Ok((drafts, Started { epoch, seq: state.seq, cluster_id, positions: starts, findings }))
+}
+
+fn decided(decision: Decision) -> Result<Decided, Undecided> {
+    match decision {
+        Decision::Decided(decided) => Ok(decided),
+        Decision::LookAgain { unsettled } => Err(Undecided::LookAgain(unsettled)),
+        Decision::Refused { findings } => Err(Undecided::Refused(findings)),
+    }
+}
+
+/// How long to go on asking.
+struct Patience {
+    until: Instant,
+    second_look: Duration,
+    /// Whether time for the second look was given already.
+    extended: bool,
+    back_off: Duration,
+}
+
+impl Patience {
+    fn new(control: &Control) -> Self {
+        Patience {
+            until: Instant::now() + control.limits.deadline,
+            second_look: control.limits.second_look,
+            extended: false,
+            back_off: BACK_OFF,
+        }
+    }
+
+    /// Sleeps before the next look; false if there is no time for one. The wait for a second look is not the broker's
+    /// fault, and counts once beside the deadline.
+    fn wait(&mut self, unsettled: &[Unsettled]) -> bool {
+        let once = unsettled.iter().any(|unsettled| matches!(unsettled.why, Why::Once(_)));
+        let mut pause = self.back_off;
+        if once {
+            if !self.extended {
+                self.until += self.second_look;
+                self.extended = true;
+            }
+            pause = self.second_look.max(Duration::from_millis(1));
+        } else {
+            self.back_off = (self.back_off * 2).min(BACK_OFF_MAX);
+        }
+        if Instant::now() + pause >= self.until {
+            return false;
+        }
+        std::thread::sleep(pause);
+        true
+    }
+}
+
+/// Things that a message names before it says how many more there are.
+const NAMED: usize = 5;
+
+fn few<T: ToString>(things: &[T]) -> String {
+    let mut text = things.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if things.len() > NAMED {
+        text.push_str(&format!("; and {} more", things.len() - NAMED));
+    }
+    text
+}
+
+fn findings_text(findings: &[Finding]) -> String {
+    let in_the_way = findings.iter().filter(|finding| finding.start.is_none()).map(|finding| {
+        let place = match (&finding.topic, finding.partition) {
+            (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
+            (Some(topic), None) => format!("{topic}: "),
+            (None, _) => String::new(),
+        };
+        let detail = finding.detail.as_ref().map_or(String::new(), |detail| format!(", {detail}"));
+        format!("{place}{}{detail}", finding.verdict.as_str())
+    });
+    few(&in_the_way.collect::<Vec<_>>())
+}

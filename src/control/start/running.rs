@@ -1,0 +1,183 @@
+//! A running consumer's own look at what it reads.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::evidence::{Evidence, Looks};
+use super::{LOOKS_IN_DEADLINE, StartError, StartRequest, Undecided, decided, not_held};
+use crate::broker::Broker;
+use crate::control::{Control, UnknownGroup};
+use crate::entry::{Draft, Finding};
+use crate::journal::DecideError;
+use crate::offset::{BatchNumber, Epoch, Group, Seq, TopicPartition};
+use crate::positions::{RaisedBy, State};
+use crate::reconcile::{self, Decided, Occasion, StartPosition, Unsettled, Why};
+
+/// Holes that one look while running looks into: only to close those that hold nothing, so the rest can wait.
+const MAX_HOLES: usize = 100;
+
+/// What a look while running came to; all of it is in the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Looked {
+    /// The group's epoch.
+    pub epoch: Epoch,
+    /// The journal's newest entry.
+    pub seq: Seq,
+    /// Partitions that are new, or that were moved: assign them anew, at these offsets.
+    pub positions: Vec<StartPosition>,
+    /// What was found; a missing topic is only said.
+    pub findings: Vec<Finding>,
+    /// What the next look has to settle.
+    pub unsettled: Vec<Unsettled>,
+    /// The group's newest batch before the look, for the next one to know which batches came since.
+    pub batch: BatchNumber,
+}
+
+/// Why a look while running came to nothing; the journal is unchanged.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LookError {
+    /// Another process has started the group: this one stops.
+    #[error(transparent)]
+    Fenced(Box<Fenced>),
+    /// The journal has no such group: start it.
+    #[error(transparent)]
+    UnknownGroup(UnknownGroup),
+    /// As for a start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// Another process is a group's owner by now.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("group {group} was started by {owner}, epoch {epoch}; {by} is no longer its owner")]
+pub struct Fenced {
+    /// The group.
+    pub group: Group,
+    /// Its owner now.
+    pub owner: String,
+    /// Its epoch now.
+    pub epoch: Epoch,
+    /// What raised that.
+    pub raised_by: Option<RaisedBy>,
+    /// Who looked.
+    pub by: String,
+}
+
+/// Looks at the partitions that the consumer of `request` reads, and at what is new to its topics; corrects, takes in,
+/// and answers what to assign anew. What would be corrected only if seen twice is looked at twice within the call. A
+/// value that is not known leaves the rest as it is.
+///
+/// `undoubted` is [`Looked::batch`] of the last look that left nothing unsettled.
+///
+/// Blocks for one or two looks. Without a broker nothing is found.
+pub fn look_while_running(
+    control: &Control,
+    request: &StartRequest,
+    assigned: &BTreeSet<TopicPartition>,
+    undoubted: Option<BatchNumber>,
+) -> Result<Looked, LookError> {
+    let request = Arc::new(request.clone());
+    let reading = Arc::new(Reading { assigned: assigned.clone(), undoubted });
+    let Some(broker) = &control.broker else {
+        let (_, looked) = control
+            .journal
+            .with_state(|state| rule(state, &request, &reading, None))
+            .map_err(|failed| failed.error(control, &request, ""))?;
+        return Ok(looked);
+    };
+    let mut looks = Looks::new(control.limits.second_look);
+    let first = settle(control, broker.as_ref(), &request, &reading, &mut looks);
+    if !first.as_ref().is_ok_and(|looked| looked.unsettled.iter().any(|u| matches!(u.why, Why::Once(_)))) {
+        return first;
+    }
+    std::thread::sleep(control.limits.second_look);
+    let second = settle(control, broker.as_ref(), &request, &reading, &mut looks)?;
+    first.map(|first| first.followed_by(second))
+}
+
+impl Looked {
+    /// Both, where the second settled what the first left.
+    fn followed_by(self, second: Looked) -> Looked {
+        let moved_again = |at: &TopicPartition| second.positions.iter().any(|start| start.at == *at);
+        let mut positions: Vec<_> = self.positions.into_iter().filter(|start| !moved_again(&start.at)).collect();
+        positions.extend(second.positions.iter().cloned());
+        positions.sort_by(|a, b| a.at.cmp(&b.at));
+        let mut findings = self.findings;
+        findings.extend(second.findings.iter().filter(|f| !findings.contains(f)).cloned().collect::<Vec<_>>());
+        Looked { positions, findings, batch: self.batch, ..second }
+    }
+}
+
+/// What the consumer reads.
+struct Reading {
+    assigned: BTreeSet<TopicPartition>,
+    undoubted: Option<BatchNumber>,
+}
+
+enum Failed {
+    Fenced(Box<Fenced>),
+    UnknownGroup(UnknownGroup),
+    Undecided(Undecided),
+}
+
+impl Failed {
+    fn error(self, control: &Control, request: &StartRequest, brokers: &str) -> LookError {
+        match self {
+            Failed::Fenced(fenced) => LookError::Fenced(fenced),
+            Failed::UnknownGroup(unknown) => LookError::UnknownGroup(unknown),
+            Failed::Undecided(undecided) => undecided.error(&request.group, control, brokers).into(),
+        }
+    }
+}
+
+fn settle(
+    control: &Control,
+    broker: &dyn Broker,
+    request: &Arc<StartRequest>,
+    reading: &Arc<Reading>,
+    looks: &mut Looks,
+) -> Result<Looked, LookError> {
+    let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
+    let evidence = Evidence::look(control, broker, request, looks, deadline);
+    let evidence = evidence.into_holes(broker, deadline, MAX_HOLES);
+    let brokers = evidence.observed.look.brokers.clone();
+    let (asked, reading) = (Arc::clone(request), Arc::clone(reading));
+    let decided = control.journal.decide(move |state| rule(state, &asked, &reading, Some(&evidence)));
+    match decided {
+        Ok((entries, looked)) => Ok(Looked { seq: entries.last().map_or(looked.seq, |entry| entry.seq), ..looked }),
+        Err(DecideError::Refused(failed)) => Err(failed.error(control, request, &brokers)),
+        Err(DecideError::Unavailable(error)) => Err(StartError::from(error).into()),
+    }
+}
+
+/// Pure: what a look under this state comes to. Its seq is that of the state.
+fn rule(
+    state: &State,
+    request: &StartRequest,
+    reading: &Reading,
+    evidence: Option<&Evidence>,
+) -> Result<(Vec<Draft>, Looked), Failed> {
+    let Some(group) = state.groups.get(&request.group) else {
+        return Err(Failed::UnknownGroup(UnknownGroup::new(state, &request.group)));
+    };
+    not_held(state, &request.group).map_err(|hold| Failed::Undecided(Undecided::Held(hold)))?;
+    if let Some(owner) = group.owner.as_ref().filter(|owner| **owner != request.owner) {
+        return Err(Failed::Fenced(Box::new(Fenced {
+            group: request.group.clone(),
+            owner: owner.clone(),
+            epoch: group.epoch,
+            raised_by: group.raised_by.clone(),
+            by: request.owner.clone(),
+        })));
+    }
+    let Some(evidence) = evidence else {
+        let (epoch, seq, batch) = (group.epoch, state.seq, group.positions.batch);
+        let (positions, findings, unsettled) = (Vec::new(), Vec::new(), Vec::new());
+        return Ok((Vec::new(), Looked { epoch, seq, positions, findings, unsettled, batch }));
+    };
+    let occasion = Occasion::Running { assigned: &reading.assigned, undoubted: reading.undoubted };
+    let decision = reconcile::decide(&evidence.question(Some(group), request, occasion));
+    let Decided { epoch, findings, starts, drafts, unsettled } = decided(decision).map_err(Failed::Undecided)?;
+    let batch = evidence.observed.positions.batch;
+    Ok((drafts, Looked { epoch, seq: state.seq, positions: starts, findings, unsettled, batch }))
+}

@@ -1,0 +1,192 @@
+//! Pages of a journal's history: filters, limits and cursors over the journal's walks. For every face of tidelog that
+//! lists batches or entries.
+
+use std::ops::ControlFlow;
+
+use crate::entry::{Body, Entry};
+use crate::journal::{Journal, Order, ReadError};
+use crate::offset::{BatchNumber, Group, Seq, Timestamp, TopicName};
+
+/// Entries that one page looks at, so that a filter that nothing passes ends in bounded time; the page then has a
+/// cursor to go on from.
+pub const MAX_WALK: usize = 100_000;
+
+/// Which part of a list.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Newest or oldest first.
+    pub order: Order,
+    /// Recorded at or after.
+    pub from: Option<Timestamp>,
+    /// Recorded before.
+    pub to: Option<Timestamp>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Which batches of the window; a field that is not set lets all pass.
+#[derive(Debug, Clone, Default)]
+pub struct BatchFilter {
+    /// With a range of this topic.
+    pub topic: Option<TopicName>,
+    /// With a range of this partition, of the topic if one is set.
+    pub partition: Option<u32>,
+    /// With a batch time at or after.
+    pub batch_from: Option<Timestamp>,
+    /// With a batch time before.
+    pub batch_to: Option<Timestamp>,
+}
+
+impl BatchFilter {
+    fn passes(&self, entry: &Entry) -> bool {
+        let Body::Batch(batch) = &entry.body else { return false };
+        let named = |range: &crate::offset::OffsetRange| {
+            self.topic.as_ref().is_none_or(|topic| topic == range.topic())
+                && self.partition.is_none_or(|partition| partition == range.partition())
+        };
+        self.batch_from.is_none_or(|from| batch.batch_time >= from)
+            && self.batch_to.is_none_or(|to| batch.batch_time < to)
+            && ((self.topic.is_none() && self.partition.is_none()) || batch.ranges.iter().any(named))
+    }
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<C> {
+    /// Its entries, in order.
+    pub entries: Vec<Entry>,
+    /// What to give as `after` to go on; none at the end.
+    pub next: Option<C>,
+}
+
+/// The batches of `group` within the window that pass the filter, beyond batch `after`.
+///
+/// # Errors
+///
+/// What the journal's walk says.
+pub fn batches(
+    journal: &Journal,
+    group: &Group,
+    window: &Window,
+    filter: &BatchFilter,
+    after: Option<BatchNumber>,
+) -> Result<Page<BatchNumber>, ReadError> {
+    // The newest batch that was recorded before `time`; zero before the first.
+    let batch_before = |time: Timestamp| -> Result<BatchNumber, ReadError> {
+        let Some(seq) = seq_before(journal, Some(group), time)? else { return Ok(BatchNumber::ZERO) };
+        let as_of = journal.positions_as_of(group, seq)?;
+        Ok(as_of.map_or(BatchNumber::ZERO, |as_of| as_of.positions.batch))
+    };
+    let start = match window.order {
+        Order::Ascending => {
+            let first = window.from.map(batch_before).transpose()?.unwrap_or_default();
+            first.max(after.unwrap_or_default()).next()
+        }
+        Order::Descending => {
+            let last = window.to.map(batch_before).transpose()?.unwrap_or(BatchNumber::MAX);
+            match after.map(BatchNumber::as_u64) {
+                Some(0 | 1) => return Ok(Page { entries: Vec::new(), next: None }),
+                Some(after) => last.min(BatchNumber::try_from(after - 1).unwrap_or(BatchNumber::MAX)),
+                None => last,
+            }
+        }
+    };
+    if start == BatchNumber::ZERO {
+        return Ok(Page { entries: Vec::new(), next: None });
+    }
+    let mut collect = Collect::new(
+        window,
+        |entry: &Entry| filter.passes(entry),
+        |entry| match &entry.body {
+            Body::Batch(batch) => batch.batch,
+            _ => BatchNumber::ZERO,
+        },
+    );
+    journal.visit_batches(group, start, window.order, &mut |entry| collect.visit(entry))?;
+    Ok(collect.page)
+}
+
+/// The entries of `group`, or of all groups, within the window, beyond seq `after`.
+///
+/// # Errors
+///
+/// What the journal's walk says.
+pub fn entries(
+    journal: &Journal,
+    group: Option<&Group>,
+    window: &Window,
+    after: Option<Seq>,
+) -> Result<Page<Seq>, ReadError> {
+    let start = match window.order {
+        Order::Ascending => {
+            let before = match window.from {
+                Some(from) => seq_before(journal, group, from)?.unwrap_or_default(),
+                None => Seq::ZERO,
+            };
+            before.max(after.unwrap_or_default()).next()
+        }
+        Order::Descending => {
+            let last = match window.to {
+                Some(to) => seq_before(journal, group, to)?.unwrap_or_default(),
+                None => Seq::MAX,
+            };
+            let last = match after {
+                Some(after) => last.min(Seq::try_from(after.as_u64().saturating_sub(1)).unwrap_or_default()),
+                None => last,
+            };
+            if last == Seq::ZERO {
+                return Ok(Page { entries: Vec::new(), next: None });
+            }
+            last
+        }
+    };
+    let mut collect = Collect::new(window, |_: &Entry| true, |entry| entry.seq);
+    journal.visit_entries(group, start, window.order, &mut |entry| collect.visit(entry))?;
+    Ok(collect.page)
+}
+
+/// The last entry that was recorded before `time`.
+fn seq_before(journal: &Journal, group: Option<&Group>, time: Timestamp) -> Result<Option<Seq>, ReadError> {
+    if time.millis() == 0 {
+        return Ok(None);
+    }
+    journal.seq_at(group, Timestamp::from_millis(time.millis() - 1))
+}
+
+/// Fills a page from a walk.
+struct Collect<'a, C, P, K> {
+    window: &'a Window,
+    passes: P,
+    cursor: K,
+    walked: usize,
+    last: Option<C>,
+    page: Page<C>,
+}
+
+impl<'a, C: Copy, P: Fn(&Entry) -> bool, K: Fn(&Entry) -> C> Collect<'a, C, P, K> {
+    fn new(window: &'a Window, passes: P, cursor: K) -> Self {
+        Collect { window, passes, cursor, walked: 0, last: None, page: Page { entries: Vec::new(), next: None } }
+    }
+
+    fn visit(&mut self, entry: Entry) -> ControlFlow<()> {
+        // Times never fall from one entry to the next, so the far end of the window ends the walk.
+        let beyond = match self.window.order {
+            Order::Ascending => self.window.to.is_some_and(|to| entry.recorded_at >= to),
+            Order::Descending => self.window.from.is_some_and(|from| entry.recorded_at < from),
+        };
+        if beyond {
+            return ControlFlow::Break(());
+        }
+        let passes = (self.passes)(&entry);
+        if self.walked == MAX_WALK || (passes && self.page.entries.len() == self.window.limit) {
+            self.page.next = self.last;
+            return ControlFlow::Break(());
+        }
+        self.walked += 1;
+        self.last = Some((self.cursor)(&entry));
+        if passes {
+            self.page.entries.push(entry);
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,184 @@
+//! What a decision gathers while the verdicts are asked, and the entries that it ends in.
+
+use crate::entry::{Body, Cause, Correction, Draft, Finding, Hole, Loss, LostRange, Move, TopicChange, Verdict};
+use crate::offset::{Epoch, Isolation, Offset, TopicId, TopicName};
+use crate::positions::{GroupState, TopicState};
+use crate::reconcile::cluster::finding;
+use crate::reconcile::{Decided, Decision, Occasion, Question, StartPosition, Unsettled, Why};
+
+/// A decision in the making.
+pub(super) struct Ruling<'a> {
+    pub(super) question: &'a Question<'a>,
+    /// Set where the operator accepts another cluster: what to tell of it.
+    pub(super) accepted: Option<String>,
+    /// What becomes `reconciled`.
+    pub(super) reconciled: Change,
+    /// What becomes `partitions_added`.
+    pub(super) added: Change,
+    unsettled: Vec<Unsettled>,
+    findings: Vec<Finding>,
+    refused: bool,
+    starts: Vec<StartPosition>,
+}
+
+/// An entry in the making.
+#[derive(Default)]
+pub(super) struct Change {
+    pub(super) findings: Vec<Finding>,
+    pub(super) correction: Correction,
+}
+
+impl Change {
+    /// Sets the topic's id; its partitions are unset if it is another incarnation.
+    pub(super) fn topic(&mut self, topic: &TopicName, topic_id: Option<TopicId>, new_incarnation: bool) {
+        self.correction.topics.push(TopicChange { topic: topic.clone(), topic_id, new_incarnation });
+    }
+
+    /// Notes `[from_offset, until_offset)` as lost; nothing if that is empty.
+    pub(super) fn loss(&mut self, topic: &TopicName, partition: u32, lost: LostRange, cause: Cause) {
+        let LostRange { from_offset, until_offset } = lost;
+        if from_offset < until_offset {
+            self.correction.losses.push(Loss { topic: topic.clone(), partition, from_offset, until_offset, cause });
+        }
+    }
+
+    /// Notes that those partitions of the topic are no more.
+    pub(super) fn all_gone(&mut self, name: &TopicName, topic: &TopicState, which: impl Fn(u32) -> bool) {
+        for (number, partition) in &topic.partitions {
+            if which(*number) {
+                self.set(name, *number, None, Some(partition.position), None, Vec::new());
+            }
+        }
+    }
+
+    /// In the order that applying wants.
+    fn ordered(mut self) -> Self {
+        self.correction.topics.sort_by(|a, b| a.topic.cmp(&b.topic));
+        self.correction.moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+        self
+    }
+
+    /// Sets a position and its holes.
+    pub(super) fn set(
+        &mut self,
+        topic: &TopicName,
+        partition: u32,
+        topic_id: Option<TopicId>,
+        old: Option<Offset>,
+        new: Option<Offset>,
+        holes: Vec<Hole>,
+    ) {
+        let topic = topic.clone();
+        self.correction.moves.push(Move { topic, partition, topic_id, old, new, holes, replaying_until: None });
+    }
+}
+
+impl<'a> Ruling<'a> {
+    pub(super) fn new(question: &'a Question<'a>) -> Self {
+        Ruling {
+            question,
+            accepted: None,
+            reconciled: Change::default(),
+            added: Change::default(),
+            unsettled: Vec::new(),
+            findings: Vec::new(),
+            refused: false,
+            starts: Vec::new(),
+        }
+    }
+
+    /// Leaves something for the next look.
+    pub(super) fn unsettle(&mut self, topic: Option<&TopicName>, partition: Option<u32>, why: Why) {
+        self.unsettled.push(Unsettled { topic: topic.cloned(), partition, why });
+    }
+
+    /// Says what was found; the caller puts what comes of it into an entry.
+    pub(super) fn say(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    /// Says what was found, and that it is in the way.
+    pub(super) fn refuse(&mut self, finding: Finding) {
+        self.refused = true;
+        self.findings.push(Finding { start: None, ..finding });
+    }
+
+    /// Answers where a partition starts.
+    pub(super) fn start(&mut self, start: StartPosition) {
+        self.starts.push(start);
+    }
+
+    /// The answer where nothing can be decided.
+    pub(super) fn stop(self) -> Decision {
+        if self.refused {
+            Decision::Refused { findings: self.findings }
+        } else {
+            Decision::LookAgain { unsettled: self.unsettled }
+        }
+    }
+
+    /// What comes of all of it.
+    pub(super) fn finish(mut self) -> Decision {
+        let starting = self.question.starting();
+        if starting && !self.unsettled.is_empty() {
+            return Decision::LookAgain { unsettled: self.unsettled };
+        }
+        if starting && !self.refused && !self.question.has_positions() && self.starts.is_empty() {
+            // A new group that reads nothing would be a typing error that looks like success.
+            if self.findings.is_empty() {
+                let topics: Vec<_> = self.question.topics.iter().map(ToString::to_string).collect();
+                let detail = format!("no topic matches {}", topics.join(", "));
+                self.say(Finding { detail: Some(detail), ..finding(Verdict::TopicMissing) });
+            }
+            self.refused = true;
+        }
+        if self.refused {
+            return self.stop();
+        }
+        self.leave_unasked_topics();
+        let (epoch, drafts) = self.drafts();
+        let Ruling { findings, starts, unsettled, .. } = self;
+        Decision::Decided(Decided { epoch, findings, starts, drafts, unsettled })
+    }
+
+    /// On an accepted cluster the positions of topics that nobody asked for mean nothing either. Retired ones are left
+    /// to their ids: a change would bring them back.
+    fn leave_unasked_topics(&mut self) {
+        let (Some(_), Some(state)) = (&self.accepted, self.question.state) else { return };
+        for (name, topic) in &state.positions.topics {
+            let settled = self.reconciled.correction.topics.iter().any(|change| change.topic == *name);
+            if !settled && !topic.retired {
+                self.reconciled.topic(name, None, true);
+                self.reconciled.all_gone(name, topic, |_| true);
+            }
+        }
+    }
+
+    /// The entries, all under one epoch: raised once, whatever raises it.
+    fn drafts(&mut self) -> (Epoch, Vec<Draft>) {
+        let state = self.question.state;
+        let present = state.map_or_else(Default::default, |state| state.epoch);
+        let started = match self.question.occasion {
+            Occasion::Start { owner, isolation } => started(state, owner, isolation),
+            Occasion::Running { .. } => None,
+        };
+        let raised = started.is_some() || self.reconciled.correction.raises_epoch();
+        let epoch = if raised { present.next() } else { present };
+        let Change { findings, correction } = std::mem::take(&mut self.reconciled).ordered();
+        let reconciled = (!correction.is_empty()).then_some(Body::Reconciled { findings, correction });
+        let Change { findings, correction } = std::mem::take(&mut self.added).ordered();
+        let added = (!correction.is_empty()).then_some(Body::PartitionsAdded { findings, correction });
+        let bodies = [started, reconciled, added].into_iter().flatten();
+        let group = self.question.group;
+        (epoch, bodies.map(|body| Draft { group: Some(group.clone()), epoch, body }).collect())
+    }
+}
+
+/// The entry of a start that takes the group over, brings it back, or reads otherwise; none where all stays.
+pub(super) fn started(state: Option<&GroupState>, owner: &str, isolation: Option<Isolation>) -> Option<Body> {
+    let present = state.map(|state| state.isolation).unwrap_or_default();
+    let isolation = isolation.unwrap_or(present);
+    let stays = state
+        .is_some_and(|state| state.owner.as_deref() == Some(owner) && state.isolation == isolation && !state.retired);
+    (!stays).then(|| Body::Started { owner: owner.to_owned(), isolation })
+}

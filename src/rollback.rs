@@ -1,0 +1,210 @@
+//! Moving a group to where it was, or to where an operator wants it: pure decisions (DESIGN section 7). A [`Plan`] says
+//! for each partition where it would go and what that costs; [`decide`] executes one in the journal's writer, on the
+//! state of that moment.
+//!
+//! The caller fetches what the decision needs, all of it plain data: the group's state, the [`Meaning`] of the target,
+//! and a look at the broker, or none.
+
+mod decide;
+mod holes;
+mod id;
+mod log;
+mod request;
+mod step;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use crate::broker::Look;
+use crate::offset::{Epoch, Offset, TopicPartition};
+use crate::positions::{GroupState, Positions};
+
+pub use self::decide::{Decided, Order, Refused, decide, executed};
+pub use self::request::{PlanRequest, Scope, WrongName};
+use self::step::Step;
+pub use self::target::{Edge, Meaning, Moment, Target, parse_duration};
+
+/// Why a partition would go where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// To the target.
+    Exact,
+    /// It is there already.
+    Unchanged,
+    /// The target is no longer in the log: to its start.
+    Expired,
+    /// The log does not reach that far: to its end.
+    BeyondEnd,
+    /// The target belongs to another topic of the same name.
+    Recreated,
+    /// The broker has no such topic.
+    Missing,
+    /// The broker did not say.
+    Unknown,
+    /// The group did not have the partition then: to its first position.
+    Younger,
+    /// To the target, which nobody has looked at.
+    Unchecked,
+}
+
+impl Outcome {
+    /// The name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Exact => "exact",
+            Outcome::Unchanged => "unchanged",
+            Outcome::Expired => "expired",
+            Outcome::BeyondEnd => "beyond_end",
+            Outcome::Recreated => "recreated",
+            Outcome::Missing => "missing",
+            Outcome::Unknown => "unknown",
+            Outcome::Younger => "younger",
+            Outcome::Unchecked => "unchecked",
+        }
+    }
+
+    /// Whether the partition can't go anywhere.
+    pub fn is_unmovable(self) -> bool {
+        matches!(self, Outcome::Recreated | Outcome::Missing | Outcome::Unknown)
+    }
+}
+
+/// What a plan does to one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The partition.
+    pub at: TopicPartition,
+    /// Where it is.
+    pub position: Offset,
+    /// Where it is to go; none where that is no offset of the present topic.
+    pub target: Option<Offset>,
+    /// Where it would really go; its position where it stays.
+    pub start: Offset,
+    /// Why.
+    pub outcome: Outcome,
+    /// Offsets that were read and will be read again.
+    pub replayed: u64,
+    /// Offsets that will never be read because of it.
+    pub skipped: u64,
+    /// Offsets that were asked for, or not read yet, and are no longer in the log.
+    pub lost: u64,
+}
+
+/// Sums over the partitions of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Offsets that were read and will be read again.
+    pub replayed: u64,
+    /// Offsets that will never be read because of it.
+    pub skipped: u64,
+    /// Offsets that are no longer in the log.
+    pub lost: u64,
+    /// How many partitions.
+    pub partitions: u64,
+}
+
+/// A reason for which a plan is not executable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The partition.
+    pub at: TopicPartition,
+    /// What is wrong with it.
+    pub outcome: Outcome,
+    /// The same for a person, with what would allow it.
+    pub why: String,
+}
+
+/// What a rollback would do. Nothing is kept of it: it is computed again, and compared by its id, when it is executed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its id: a checksum over the group, its epoch, the flags, the topics' ids, and where each partition would go and
+    /// why. A consumer that merely goes on committing does not change it.
+    pub id: String,
+    /// The group's epoch.
+    pub epoch: Epoch,
+    /// What it could not do as asked; empty if it can be executed.
+    pub refusals: Vec<Refusal>,
+    /// The moment of history that it goes to, where the target names one.
+    pub moment: Option<Moment>,
+    /// The partitions in scope, ordered by topic-partition.
+    pub partitions: Vec<Planned>,
+    /// Whether nothing would change. Executed it makes no entry.
+    pub nothing_to_do: bool,
+    /// What to execute: the same, with targets that mean something else a moment later as offsets.
+    pub execute: PlanRequest,
+    /// Whether the machine's clock and the journal's differ by so much that times should not be relied on. The pure
+    /// decision knows no clock and says false.
+    pub clock_uncertain: bool,
+}
+
+impl Plan {
+    /// Whether it can be executed.
+    pub fn executable(&self) -> bool {
+        self.refusals.is_empty()
+    }
+
+    /// Why it can't be executed, for a person: the first few partitions, a line each.
+    pub fn why_not(&self) -> String {
+        const SHOWN: usize = 3;
+        let shown: Vec<_> = self.refusals.iter().take(SHOWN).map(|refusal| refusal.why.as_str()).collect();
+        match self.refusals.len().saturating_sub(SHOWN) {
+            0 => shown.join("\n"),
+            more => format!("{}\nand {more} more", shown.join("\n")),
+        }
+    }
+
+    /// The sums over its partitions.
+    pub fn totals(&self) -> Totals {
+        self.partitions.iter().fold(Totals::default(), |sum, partition| Totals {
+            replayed: sum.replayed.saturating_add(partition.replayed),
+            skipped: sum.skipped.saturating_add(partition.skipped),
+            lost: sum.lost.saturating_add(partition.lost),
+            partitions: sum.partitions + 1,
+        })
+    }
+
+    fn new(request: &PlanRequest, group: &GroupState, meaning: &Meaning, steps: &[Step]) -> Self {
+        Plan {
+            id: id::of(request, group, meaning, steps),
+            epoch: group.epoch,
+            refusals: steps.iter().filter_map(|step| step.refusal(request)).collect(),
+            moment: match meaning {
+                Meaning::AsOf { moment, .. } => Some(*moment),
+                _ => None,
+            },
+            partitions: steps.iter().map(|step| step.planned.clone()).collect(),
+            nothing_to_do: !steps.iter().any(Step::moves),
+            execute: to_execute(request, meaning, steps),
+            clock_uncertain: false,
+        }
+    }
+}
+
+/// What the broker was asked, if anybody asked, and what was known before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Looked {
+    /// The answer.
+    pub look: Look,
+    /// The positions read before it: one that has risen since is no further than the log.
+    pub before: Positions,
+}
+
+/// What `request` would do to `group`, now. The names in it are checked, and `meaning` is that of its target.
+pub fn plan(request: &PlanRequest, group: &GroupState, meaning: &Meaning, looked: Option<&Looked>) -> Plan {
+    Plan::new(request, group, meaning, &step::steps(request, group, meaning, looked))
+}
+
+/// The request with offsets in place of a target that would mean something else by the time it is executed. An expired
+/// one is kept as it was, so that it is found expired again.
+fn to_execute(request: &PlanRequest, meaning: &Meaning, steps: &[Step]) -> PlanRequest {
+    let beyond_end = || steps.iter().any(|step| step.planned.outcome == Outcome::BeyondEnd);
+    if !(request.to.is_relative() || !meaning.is_of_history() && beyond_end()) {
+        return request.clone();
+    }
+    let offset = |planned: &Planned| match (planned.outcome, planned.target) {
+        (Outcome::Expired, Some(target)) => target,
+        _ => planned.start,
+    };
+    let offsets = steps.iter().map(|step| (step.planned.at.clone(), offset(&step.planned))).collect();
+    PlanRequest { to: Target::Offsets(offsets), ..request.clone() }
+}

@@ -1,0 +1,150 @@
+//! A group as a list of groups shows it.
+
+use serde::Serialize;
+
+use crate::entry;
+use crate::offset::{BatchNumber, Epoch, Group, Isolation, Seq, Timestamp, TopicName};
+use crate::positions::{GroupState, Hold, PickedUp};
+use crate::wire::Count;
+
+/// How a group is doing, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupWord {
+    /// No longer wanted.
+    Retired,
+    /// An operator holds it.
+    Held,
+    /// It reads records again that it had read before a rollback.
+    Replaying,
+    /// It has no batch yet.
+    New,
+    /// It committed in the last 5 minutes.
+    Active,
+    /// It did not.
+    Idle,
+}
+
+impl GroupWord {
+    /// How long after a commit a group counts as active, in milliseconds.
+    pub const ACTIVE_MS: i64 = 5 * 60 * 1_000;
+
+    /// The first that is true, in the order of the variants.
+    pub fn of(state: &GroupState, now: Timestamp) -> Self {
+        let committed = state.last_batch_recorded_at;
+        if state.retired {
+            GroupWord::Retired
+        } else if state.held.is_some() {
+            GroupWord::Held
+        } else if state.positions.iter().any(|(_, _, partition)| partition.replaying_until.is_some()) {
+            GroupWord::Replaying
+        } else if state.positions.batch == BatchNumber::ZERO {
+            GroupWord::New
+        } else if committed.is_some_and(|at| now.millis() - at.millis() < Self::ACTIVE_MS) {
+            GroupWord::Active
+        } else {
+            GroupWord::Idle
+        }
+    }
+
+    /// The word, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GroupWord::Retired => "retired",
+            GroupWord::Held => "held",
+            GroupWord::Replaying => "replaying",
+            GroupWord::New => "new",
+            GroupWord::Active => "active",
+            GroupWord::Idle => "idle",
+        }
+    }
+}
+
+/// A group of the journal: what the journal alone knows.
+#[derive(Debug, Serialize)]
+pub struct GroupSummary {
+    /// The group.
+    pub group: String,
+    /// Its application.
+    pub app: String,
+    /// The fencing number.
+    pub epoch: Epoch,
+    /// How it is doing.
+    pub state: GroupWord,
+    /// Who holds it, since when, why.
+    pub held: Option<Hold>,
+    /// The process that started it last.
+    pub owner: Option<String>,
+    /// Who works under the present epoch.
+    pub picked_up: Option<PickedUp>,
+    /// What it reads.
+    pub isolation: Isolation,
+    /// Its cluster.
+    pub cluster_id: Option<String>,
+    /// Its newest batch.
+    pub last_batch: Option<LastBatch>,
+    /// Its topics.
+    pub topics: Vec<TopicSummary>,
+    /// Holes that are open.
+    pub open_holes: Count,
+    /// Losses that nobody has acknowledged.
+    pub losses_open: Count,
+}
+
+/// The newest batch of a group, without its ranges.
+#[derive(Debug, Serialize)]
+pub struct LastBatch {
+    /// Its number.
+    pub batch: BatchNumber,
+    /// Its entry; none where history no longer holds it.
+    pub seq: Option<Seq>,
+    /// When the consumer cut it.
+    pub batch_time: Option<Timestamp>,
+    /// When the journal took it.
+    pub recorded_at: Option<Timestamp>,
+}
+
+/// A topic of a group.
+#[derive(Debug, Serialize)]
+pub struct TopicSummary {
+    /// Its name.
+    pub topic: TopicName,
+    /// How many partitions the group has of it.
+    pub partitions: usize,
+    /// Whether it is no longer wanted.
+    pub retired: bool,
+}
+
+impl GroupSummary {
+    /// The group as of `now`; `newest` is the entry of its newest batch, where that is known.
+    pub fn new(group: &Group, state: &GroupState, newest: Option<&entry::Entry>, now: Timestamp) -> Self {
+        let batch = state.positions.batch;
+        let newest = newest.and_then(crate::wire::Batch::of);
+        let last_batch = (batch != BatchNumber::ZERO).then(|| LastBatch {
+            batch,
+            seq: newest.as_ref().map(|newest| newest.seq),
+            batch_time: newest.as_ref().map(|newest| newest.batch_time),
+            recorded_at: state.last_batch_recorded_at,
+        });
+        let topic = |(name, topic): (&TopicName, &crate::positions::TopicState)| TopicSummary {
+            topic: name.clone(),
+            partitions: topic.partitions.len(),
+            retired: topic.retired,
+        };
+        GroupSummary {
+            group: group.group().to_owned(),
+            app: group.app().to_owned(),
+            epoch: state.epoch,
+            state: GroupWord::of(state, now),
+            held: state.held.clone(),
+            owner: state.owner.clone(),
+            picked_up: state.picked_up.clone(),
+            isolation: state.isolation,
+            cluster_id: state.cluster_id.clone(),
+            last_batch,
+            topics: state.positions.topics.iter().map(topic).collect(),
+            open_holes: Count(state.positions.open_holes() as u64),
+            losses_open: Count(state.losses.len() as u64),
+        }
+    }
+}
