@@ -19,9 +19,13 @@ mod kafka_look;
 mod kafka_mock;
 #[cfg(feature = "kafka")]
 mod kafka_running;
+#[cfg(feature = "cli")]
+mod kill;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+#[cfg(feature = "cli")]
+mod real;
 mod tidy;
 #[cfg(feature = "kafka")]
 mod wait;

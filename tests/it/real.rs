@@ -108,10 +108,14 @@ fn c05_growth_between_runs_starts_at_its_earliest() {
 fn c07_markers_aborted_records_and_compaction_leave_no_hole_and_no_lag() {
     let (kafka, program, topic) = set_up("c07", 1);
     let id = kafka.unique("c07-tx");
-    kafka.begin(&id).send(&topic, 0, 5).commit();
+    let mut committed = kafka.begin(&id);
+    committed.produce(&topic, 0, 5);
+    committed.commit();
     assert_eq!(program.consume("g", &["-t", &topic]), numbered(&topic, 0, 0..5));
     assert_eq!(program.positions("g"), format!("{topic}/0 6"), "past the marker");
-    kafka.begin(&id).send(&topic, 0, 3).abort();
+    let mut aborted = kafka.begin(&id);
+    aborted.produce(&topic, 0, 3);
+    aborted.abort();
     assert_eq!(program.consume("g", &["-t", &topic]), [""; 0]);
     kafka.produce(&topic, 0, 1);
     let read = program.consume("g", &["-t", &topic]);
@@ -145,7 +149,8 @@ fn c12_a_policy_of_fail_refuses_the_same_each_time() {
 fn c12b_an_open_transaction_is_no_lost_tail() {
     let (kafka, program, topic) = set_up("c12b", 1);
     kafka.produce(&topic, 0, 10);
-    let open = kafka.begin(&kafka.unique("c12b-tx")).send(&topic, 0, 7);
+    let mut open = kafka.begin(&kafka.unique("c12b-tx"));
+    open.produce(&topic, 0, 7);
     let all = ["-t", &topic, "--isolation", "read_uncommitted"];
     assert_eq!(program.consume("all", &all), numbered(&topic, 0, 0..17));
     let start = program.json(&["start", "all", "-t", &topic]);
