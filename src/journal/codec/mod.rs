@@ -1,10 +1,10 @@
 //! Bytes: the one place of each format. Every decoder checks a checksum first, trusts no length, and says what is wrong
 //! instead of panicking.
 //!
-//! - [`varint`]: numbers.
-//! - [`value`]: any one value: version, checksum, bincode.
-//! - [`block`]: consecutive batches of one group, as columns.
-//! - [`seqs`]: which group, and which of its entries, each seq belongs to.
+//! - numbers are in [`varint`];
+//! - any one value (version, checksum, bincode) in [`value`];
+//! - consecutive batches of one group, as columns, in [`block`];
+//! - which group, and which of its entries, each seq belongs to, in [`seqs`].
 
 pub mod block;
 mod compress;
