@@ -19,8 +19,6 @@
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
 //! - `cli` (feature `cli`): one file a command.
 
-#![deny(unsafe_code)]
-
 pub mod offset;
 
 pub mod entry;

@@ -9,12 +9,12 @@
 //! | 2 | `topic_missing` | `topic` | refuse |
 //! | 3 | `topic_recreated` | `topic` | earliest of the new one |
 //! | 4 | `unknown` | everywhere | look again, never a reset |
-//! | 5 | `truncated`, `tail_out_of_range` | `partition` | latest; without topic ids earliest |
-//! | 6 | `head_out_of_range` | `partition` | earliest, with a loss |
-//! | 7 | `unread_hole` | `partition` | the hole's lower end |
+//! | 5 | `truncated`, `tail_out_of_range` | `position` | latest; without topic ids earliest |
+//! | 6 | `head_out_of_range` | `position` | earliest, with a loss |
+//! | 7 | `unread_hole` | `position` | the hole's lower end |
 //! | 8 | `partition_added` | `partition` | its earliest |
 //! | 9 | `new_group` | `partition` | as the policy says |
-//! | 10 | `in_range` | `partition` | the position |
+//! | 10 | `in_range` | `position` | the position |
 //!
 //! 2, 3 and 5 are believed only when an earlier look saw the same. What is lost of a recreated topic is not knowable, as
 //! nobody can ask how far it had come: its open holes are noted as lost, and the part of the new one that expired.
@@ -31,12 +31,13 @@ mod cluster;
 mod holes;
 mod partition;
 mod policy;
+mod position;
 mod ruling;
 mod topic;
 mod unchecked;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use self::holes::to_look_into;
 pub use self::policy::{HeadReset, HoleReset, MissingReset, NewGroup, Policy, RecreatedReset, Reset, TailReset};

@@ -2,17 +2,14 @@
 
 mod ends;
 mod hand;
-mod steering;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
 use self::ends::Ends;
 use self::hand::{Handed, Hands, Progress};
-use self::steering::Steering;
 use crate::cli::args::{JournalArg, bytes, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
@@ -20,10 +17,10 @@ use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::policy::PolicyArgs;
 use crate::cli::records::RecordFormat;
 use crate::cli::stop::Stop;
-use crate::cli::{opening, start, times};
+use crate::cli::{opening, start};
 use crate::control::{self, Control, Started};
 use crate::journal::{Durability, Journal};
-use crate::kafka::{Config, Cut, Discovery, JournaledConsumer, StopReason};
+use crate::kafka::{BeginError, Config, Cut, Discovery, JournaledConsumer, StopReason};
 use crate::offset::Group;
 
 const EXAMPLE: &str = "\
@@ -107,8 +104,6 @@ impl Consume {
         let request = self.policy.request(&group, false);
         let config = Config {
             client,
-            group: group.clone(),
-            owner: request.owner.clone(),
             cut: Cut {
                 max_records: self.max_records,
                 max_bytes: NonZeroUsize::new(usize::try_from(self.max_bytes).unwrap_or(usize::MAX))
@@ -119,7 +114,6 @@ impl Consume {
                 Duration::ZERO => Discovery::Off,
                 interval => Discovery::Every(interval),
             },
-            clock: Arc::new(times::now),
         };
         let command = (!self.command.is_empty()).then(|| BatchCommand {
             words: self.command.clone(),
@@ -178,17 +172,16 @@ impl Work {
 
     /// Starts the group, tells what was found, and begins to read.
     fn begin(self) -> Result<(Started, JournaledConsumer), Failure> {
-        let started = control::start(&self.control, self.request.clone()).inspect_err(start::tell_refusal)?;
+        let group = self.request.group.clone();
+        let consumer = JournaledConsumer::begin(self.config, self.control, self.request).inspect_err(|error| {
+            if let BeginError::Start(error) = error {
+                start::tell_refusal(error);
+            }
+        })?;
+        let started = consumer.started().clone();
         let partitions = started.positions.len();
-        tracing::info!(
-            "group {} starts with {partitions} partitions under epoch {}",
-            self.request.group,
-            started.epoch
-        );
+        tracing::info!("group {group} starts with {partitions} partitions under epoch {}", started.epoch);
         start::tell(started.findings.iter());
-        let journal = self.control.journal.clone();
-        let steering = Arc::new(Steering::new(self.control, self.request, &started));
-        let consumer = JournaledConsumer::begin(self.config, journal, steering)?;
         Ok((started, consumer))
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::output::is_broken_pipe;
 use crate::commit::Refused;
 use crate::control::{self, ExecuteError, PlanError, StartError};
 use crate::journal::{CommitError, OpenError, ReadError, WriteError};
-use crate::kafka::{BeginError, SteerError};
+use crate::kafka::BeginError;
 use crate::offset::Invalid;
 
 /// Why a command did not end well. Each message is for a person, and says what to do where there is something.
@@ -111,18 +111,14 @@ impl Failure {
                 Refused::JournalBehind { .. } => 6,
                 Refused::UnknownGroup { .. } => 8,
             },
-            Failure::Start(error) => match error {
+            Failure::Start(error) | Failure::Begin(BeginError::Start(error)) => match error {
                 StartError::Unavailable(_) => 1,
                 StartError::Invalid(_) => 2,
                 StartError::Held { .. } | StartError::Refused { .. } => 3,
                 StartError::BrokerUnavailable { .. } => 7,
             },
-            Failure::Begin(error) => match error {
-                BeginError::Thread(_) => 1,
-                BeginError::Client(_) => 2,
-                BeginError::Start(SteerError::Held(_) | SteerError::Refused(_)) => 3,
-                BeginError::Start(SteerError::Unavailable(_)) => 7,
-            },
+            Failure::Begin(BeginError::Thread(_)) => 1,
+            Failure::Begin(BeginError::Client(_)) => 2,
             Failure::Plan(error) | Failure::Execute(ExecuteError::Plan(error)) => plan_code(error),
             Failure::Execute(ExecuteError::Refused(_)) => 3,
             Failure::Execute(ExecuteError::Outdated(_)) => 4,

@@ -5,6 +5,7 @@ mod batch;
 mod child;
 mod completions;
 mod consume;
+mod demo;
 mod entries;
 pub mod exit;
 mod groups;
@@ -58,6 +59,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show the main job on a broker inside this program
+    Demo(demo::Demo),
     /// Read topics, hand out batches, commit each to the journal
     Consume(consume::Consume),
     /// Reconcile a group with the broker and print where it starts
@@ -89,6 +92,7 @@ pub enum Command {
 /// Whatever ends it early; [`Failure::code`] is the exit code.
 pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
     match arguments.command {
+        Command::Demo(command) => command.run(out),
         Command::Consume(command) => command.run(arguments.common.verbose > 0),
         Command::Start(command) => command.run(out),
         Command::Groups(command) => command.run(out),

@@ -1,6 +1,6 @@
 //! `tidelog rollback`
 
-mod show;
+pub(super) mod show;
 mod target;
 
 use std::io::{BufRead, IsTerminal, Write};

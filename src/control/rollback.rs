@@ -40,8 +40,8 @@ pub struct Executed {
 pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> {
     request.check()?;
     let group = known_group(control, &request.group)?;
-    let asked = Asked::new(control, &request, group)?;
-    let mut plan = rollback::plan(&request, &asked.group, &asked.meaning, asked.looked.as_ref());
+    let asked = Asked::new(control, &request, &group)?;
+    let mut plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
     plan.clock_uncertain = clock_uncertain(control)?;
     Ok(plan)
 }
@@ -64,7 +64,7 @@ pub fn execute(
         if let Some(seq) = plan.and_then(|plan| rollback::executed(&group, plan)) {
             return receipt(control, &group, seq, clock_uncertain);
         }
-        let asked = Asked::new(control, &request, group.clone())?;
+        let asked = Asked::new(control, &request, &group)?;
         let order = Order {
             request: request.clone(),
             plan: plan.map(str::to_owned),

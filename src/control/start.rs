@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::evidence::{Evidence, Looks};
-pub use self::running::{LookError, Looked, look_while_running};
+pub use self::running::{Fenced, LookError, Looked, look_while_running};
 use super::Control;
 use crate::broker::{Broker, TopicSelector};
 use crate::entry::{Draft, Finding};

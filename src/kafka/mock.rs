@@ -128,7 +128,8 @@ impl Mock {
     /// Takes a broker off the network, or puts it back.
     pub fn set_broker(&self, broker: u16, up: bool) -> Result<(), MockError> {
         let broker = i32::from(broker);
-        Ok(if up { self.cluster.broker_up(broker)? } else { self.cluster.broker_down(broker)? })
+        let done = if up { self.cluster.broker_up(broker) } else { self.cluster.broker_down(broker) };
+        Ok(done?)
     }
 
     /// Makes a broker answer so much later.

@@ -69,18 +69,21 @@ impl<'a> Ruling<'a> {
         if !self.question.starting() && known.is_some_and(|topic| !self.runs(name, topic)) {
             return;
         }
-        let judged = match self.shown(name) {
-            Ok(None) => Ok(self.missing(name, known)),
-            Ok(Some(shown)) => match self.other_incarnation(name, known, &shown) {
-                Ok(None) => Ok(self.judge_partitions(name, known, shown.topic_id, shown.partitions)),
-                Ok(Some(recreated)) => self.restart(name, known, &shown, &recreated),
-                Err(why) => Err(why),
-            },
-            Err(why) => Err(why),
-        };
-        if let Err(why) = judged {
+        if let Err(why) = self.ask_topic(name, known) {
             self.unsettle(Some(name), None, why);
         }
+    }
+
+    fn ask_topic(&mut self, name: &TopicName, known: Option<&TopicState>) -> Result<(), Why> {
+        let Some(shown) = self.shown(name)? else {
+            self.missing(name, known);
+            return Ok(());
+        };
+        if let Some(recreated) = self.other_incarnation(name, known, &shown)? {
+            return self.restart(name, known, &shown, &recreated);
+        }
+        self.judge_partitions(name, known, shown.topic_id, shown.partitions);
+        Ok(())
     }
 
     /// Whether a running consumer reads anything of a topic that the group has.

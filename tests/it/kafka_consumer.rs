@@ -5,13 +5,15 @@ use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use tidelog::commit::Refused;
+use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
 use tidelog::kafka::{CommitFailed, StopReason};
 use tidelog::offset::Offset;
 
+use crate::kafka_group::{Setup, consume};
 use crate::kafka_mock::{at, name, offset};
-use crate::kafka_steer::{Setup, consume};
 use crate::wait::{DEADLINE, wait_for};
 
 fn mock_with(topic: &str, partitions: u16, records: usize) -> Mock {
@@ -141,6 +143,35 @@ fn another_owner_stops_it_by_name() {
     assert_eq!(consume(&second, 20).len(), 20);
 }
 
+#[test]
+fn a_held_group_waits_and_goes_on_when_it_is_released() {
+    let mock = mock_with("orders", 1, 10);
+    let setup = Setup::new(mock.config(), "g", &["orders"]);
+    let consumer = setup.begin("a");
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
+    let error = consumer.commit(in_hand).expect_err("held");
+    assert!(matches!(&error, CommitFailed::Refused(Refused::Held { .. })), "{error}");
+    wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
+    roll_back(&setup, offset(0));
+    assert!(consumer.next_batch(Duration::from_millis(300)).expect("on").is_none());
+    release(&setup.control(), &setup.group, "me").expect("released");
+    assert_eq!(consume(&consumer, 10)[0], "orders/0@0");
+    assert_eq!(consumer.health().waiting, None);
+}
+
+#[test]
+fn a_cancelled_commit_loses_no_batch() {
+    let mock = mock_with("orders", 1, 10);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(5).expect("not zero");
+    let consumer = setup.begin("a");
+    let batch = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    drop(consumer.commit_async(batch)); // Never polled.
+    assert_eq!(consume(&consumer, 10), (0..10).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>());
+    assert_eq!(setup.position("orders", 0), Some(10));
+}
+
 /// C14.
 #[test]
 fn eight_tasks_commit_in_any_order_and_leave_no_hole() {
@@ -188,7 +219,7 @@ fn a_stop_is_quick_though_the_broker_is_gone() {
     mock.set_broker(1, false).expect("set");
     wait_for("a look that failed", DEADLINE, || match consumer.health() {
         health if health.look_failed.is_some() || !health.problems.is_empty() => Ok(()),
-        health => Err(health),
+        health => Err(format!("{health:?}")),
     });
     let begun = Instant::now();
     consumer.stop();

@@ -8,7 +8,7 @@ use tidelog::kafka::{ClientConfig, Discovery};
 use tidelog::offset::Seq;
 
 use crate::kafka::{Record, TestKafka};
-use crate::kafka_steer::{Setup, consume};
+use crate::kafka_group::{Setup, consume};
 use crate::wait::{DEADLINE, wait_for};
 
 fn setup(kafka: &TestKafka, topics: &[&str]) -> Setup {
@@ -153,7 +153,7 @@ fn a_deleted_topic_is_said_and_the_others_are_read_on() {
     kafka.delete_topic(&gone);
     wait_for("the deletion said", DEADLINE, || {
         let health = consumer.health();
-        if health.problems.iter().any(|problem| problem.contains(&gone)) { Ok(()) } else { Err(health) }
+        if health.problems.iter().any(|problem| problem.contains(&gone)) { Ok(()) } else { Err(format!("{health:?}")) }
     });
     kafka.produce(&stays, 0, 2);
     assert_eq!(consume(&consumer, 2).len(), 2);

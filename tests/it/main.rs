@@ -10,6 +10,8 @@ mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_consumer;
 #[cfg(feature = "kafka")]
+mod kafka_group;
+#[cfg(feature = "kafka")]
 mod kafka_harness;
 #[cfg(feature = "kafka")]
 mod kafka_look;
@@ -17,8 +19,6 @@ mod kafka_look;
 mod kafka_mock;
 #[cfg(feature = "kafka")]
 mod kafka_running;
-#[cfg(feature = "kafka")]
-mod kafka_steer;
 mod model;
 #[cfg(feature = "cli")]
 mod program;

@@ -14,25 +14,25 @@ use crate::rollback::{self, Looked, Meaning, Outcome, PlanRequest};
 /// The pause before a broker that did not say everything is asked again; doubled each time, within the deadline.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a target means, with the broker's answer and the group as it was before it.
+/// What a target means, with the broker's answer.
 pub struct Asked {
     pub meaning: Meaning,
     pub looked: Option<Looked>,
-    pub group: GroupState,
 }
 
 impl Asked {
-    /// Asks history, then the broker where there is one to ask and something to ask it.
-    pub fn new(control: &Control, request: &PlanRequest, group: GroupState) -> Result<Self, PlanError> {
-        request.check_names(&group).map_err(|wrong| PlanError::wrong_name(&request.group, wrong))?;
-        let sought = resolve::target(control, request, &group)?;
-        let nothing_to_ask = request.unchecked || request.partitions(&group).next().is_none();
+    /// Asks history, then the broker where there is one to ask and something to ask it. `group` is read before, so that
+    /// no position seems to be past the end of its log.
+    pub fn new(control: &Control, request: &PlanRequest, group: &GroupState) -> Result<Self, PlanError> {
+        request.check_names(group).map_err(|wrong| PlanError::wrong_name(&request.group, wrong))?;
+        let sought = resolve::target(control, request, group)?;
+        let nothing_to_move = request.partitions(group).next().is_none();
         match (sought, &control.broker) {
-            (Sought::Known(Meaning::Present), _) => Ok(Asked { meaning: Meaning::Present, looked: None, group }),
-            (sought, Some(broker)) if !nothing_to_ask => ask(control, &**broker, request, group, sought),
-            (Sought::Known(meaning), _) if !request.to.needs_broker() => Ok(Asked { meaning, looked: None, group }),
-            (_, Some(_)) => Ok(Asked { meaning: Meaning::Present, looked: None, group }),
-            (_, None) => {
+            _ if nothing_to_move => Ok(Asked { meaning: Meaning::Present, looked: None }),
+            (Sought::Known(Meaning::Present), _) => Ok(Asked { meaning: Meaning::Present, looked: None }),
+            (sought, Some(broker)) if !request.unchecked => ask(control, &**broker, request, group, sought),
+            (Sought::Known(meaning), _) if !request.to.needs_broker() => Ok(Asked { meaning, looked: None }),
+            (Sought::Known(_) | Sought::RecordsFrom(_), _) => {
                 Err(Invalid::new("to", &request.to, "this target needs a broker to ask, and none is set").into())
             }
         }
@@ -44,14 +44,14 @@ fn ask(
     control: &Control,
     broker: &dyn Broker,
     request: &PlanRequest,
-    mut group: GroupState,
+    group: &GroupState,
     sought: Sought,
 ) -> Result<Asked, PlanError> {
     let deadline = control.limits.deadline;
     let begin = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        let partitions: BTreeSet<_> = request.partitions(&group).map(|(at, _, _)| at).collect();
+        let partitions: BTreeSet<_> = request.partitions(group).map(|(at, _, _)| at).collect();
         let look = broker.look(&Ask {
             topics: topics(&partitions),
             isolation: group.isolation,
@@ -65,7 +65,7 @@ fn ask(
             }
         };
         let looked = Looked { look, before: group.positions.clone() };
-        let plan = rollback::plan(request, &group, &meaning, Some(&looked));
+        let plan = rollback::plan(request, group, &meaning, Some(&looked));
         let all_said = plan.partitions.iter().all(|partition| partition.outcome != Outcome::Unknown);
         let in_time = begin.elapsed() + pause < deadline;
         if !all_said && !in_time && is_silent(&looked.look) {
@@ -77,12 +77,10 @@ fn ask(
             });
         }
         if all_said || !in_time {
-            return Ok(Asked { meaning, looked: Some(looked), group });
+            return Ok(Asked { meaning, looked: Some(looked) });
         }
         std::thread::sleep(pause);
         pause *= 2;
-        // Positions are read before the logs' ends, so that none seems to be past its end.
-        group = super::known_group(control, &request.group)?;
     }
 }
 

@@ -37,25 +37,30 @@ pub struct Looked {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookError {
     /// Another process has started the group: this one stops.
-    #[error("group {group} was started by {owner}, epoch {epoch}; {by} is no longer its owner")]
-    Fenced {
-        /// The group.
-        group: Group,
-        /// Its owner now.
-        owner: String,
-        /// Its epoch now.
-        epoch: Epoch,
-        /// What raised that.
-        raised_by: Option<RaisedBy>,
-        /// Who looked.
-        by: String,
-    },
+    #[error(transparent)]
+    Fenced(Box<Fenced>),
     /// The journal has no such group: start it.
     #[error(transparent)]
     UnknownGroup(UnknownGroup),
     /// As for a start.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+/// Another process is a group's owner by now.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("group {group} was started by {owner}, epoch {epoch}; {by} is no longer its owner")]
+pub struct Fenced {
+    /// The group.
+    pub group: Group,
+    /// Its owner now.
+    pub owner: String,
+    /// Its epoch now.
+    pub epoch: Epoch,
+    /// What raised that.
+    pub raised_by: Option<RaisedBy>,
+    /// Who looked.
+    pub by: String,
 }
 
 /// Looks at the partitions that the consumer of `request` reads, and at what is new to its topics; corrects, takes in,
@@ -110,18 +115,17 @@ struct Reading {
 }
 
 enum Failed {
-    Fenced { owner: String, epoch: Epoch, raised_by: Option<RaisedBy> },
+    Fenced(Box<Fenced>),
     UnknownGroup(UnknownGroup),
     Undecided(Undecided),
 }
 
 impl Failed {
     fn error(self, control: &Control, request: &StartRequest, brokers: &str) -> LookError {
-        let (group, by) = (request.group.clone(), request.owner.clone());
         match self {
-            Failed::Fenced { owner, epoch, raised_by } => LookError::Fenced { group, owner, epoch, raised_by, by },
+            Failed::Fenced(fenced) => LookError::Fenced(fenced),
             Failed::UnknownGroup(unknown) => LookError::UnknownGroup(unknown),
-            Failed::Undecided(undecided) => undecided.error(&group, control, brokers).into(),
+            Failed::Undecided(undecided) => undecided.error(&request.group, control, brokers).into(),
         }
     }
 }
@@ -158,8 +162,13 @@ fn rule(
     };
     not_held(state, &request.group).map_err(|hold| Failed::Undecided(Undecided::Held(hold)))?;
     if let Some(owner) = group.owner.as_ref().filter(|owner| **owner != request.owner) {
-        let (epoch, raised_by) = (group.epoch, group.raised_by.clone());
-        return Err(Failed::Fenced { owner: owner.clone(), epoch, raised_by });
+        return Err(Failed::Fenced(Box::new(Fenced {
+            group: request.group.clone(),
+            owner: owner.clone(),
+            epoch: group.epoch,
+            raised_by: group.raised_by.clone(),
+            by: request.owner.clone(),
+        })));
     }
     let Some(evidence) = evidence else {
         let (epoch, seq, batch) = (group.epoch, state.seq, group.positions.batch);

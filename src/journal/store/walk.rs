@@ -58,7 +58,10 @@ impl Shared {
             return Ok(view.head.last_other);
         }
         let after = self.other_after(view, seq)?;
-        Ok(self.other(view, after)?.before)
+        match self.other(view, after)?.before {
+            before if before <= seq => Ok(before),
+            lost => Err(self.disk.damaged(format!("{} is missing", keys::describe(&keys::other(view.id, lost))))),
+        }
     }
 
     /// The group's first entry after `seq` that is no batch, where `seq` is before its last.

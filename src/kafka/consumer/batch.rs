@@ -5,8 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::handover::Handover;
+use crate::commit::Commit;
 use crate::kafka::raw::{Handle, Headers, Message};
-use crate::offset::{BatchNumber, Epoch, Invalid, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
+use crate::offset::{
+    BatchNumber, Epoch, Group, Invalid, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition,
+};
 
 /// Records of a batch as librdkafka received them. The order of the fields matters: messages go before their client.
 #[derive(Default)]
@@ -31,18 +34,27 @@ pub(super) struct CutBatch {
     pub(super) records: Records,
 }
 
+impl CutBatch {
+    /// Its commit, without a key.
+    pub(super) fn commit(&self, group: &Group) -> Commit {
+        let commit = Commit::new(group.clone(), self.epoch, self.batch_time, self.ranges.clone());
+        let commit = commit.expect("a batch has ranges, one for each partition");
+        self.topic_ids.iter().fold(commit, |commit, (topic, id)| commit.with_topic_id(topic.clone(), *id))
+    }
+}
+
 /// Records that are committed together, or not at all.
 ///
 /// Dropped without a commit, it is handed out again by the same consumer, with the same records and ranges: nothing is
 /// skipped by forgetting it.
 pub struct Batch {
-    cut: Option<CutBatch>,
+    cut: Option<Box<CutBatch>>,
     key: Option<String>,
     home: Arc<Handover>,
 }
 
 impl Batch {
-    pub(super) fn new(cut: CutBatch, home: Arc<Handover>) -> Batch {
+    pub(super) fn new(cut: Box<CutBatch>, home: Arc<Handover>) -> Batch {
         Batch { cut: Some(cut), key: None, home }
     }
 
@@ -50,10 +62,18 @@ impl Batch {
         self.cut.as_ref().expect("taken only by a commit, which takes the batch")
     }
 
-    /// For the commit; the batch is not handed out again.
-    pub(super) fn into_parts(mut self) -> (CutBatch, Option<String>) {
-        let cut = self.cut.take().expect("taken only once, as the batch is taken with it");
-        (cut, self.key.take())
+    /// Its commit.
+    pub(super) fn commit(&self, group: &Group) -> Commit {
+        let commit = self.cut().commit(group);
+        match &self.key {
+            Some(key) => commit.with_key(key).expect("a key is checked when it is set"),
+            None => commit,
+        }
+    }
+
+    /// What was cut; it is not handed out again.
+    pub(super) fn into_cut(mut self) -> Box<CutBatch> {
+        self.cut.take().expect("taken only once, as the batch is taken with it")
     }
 
     /// The number that it will likely get in the journal: others may commit to the group before it.

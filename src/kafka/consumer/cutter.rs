@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::Cut;
 use super::batch::Records;
-use super::steer::StartAt;
 use crate::kafka::raw::{Handle, Message};
 use crate::offset::{Offset, OffsetRange, TopicId, TopicName, TopicPartition};
+use crate::reconcile::StartPosition;
 
 /// A record below the planned start was delivered: a bug in the client, or a lie of the broker.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Cutter {
     }
 
     /// Forgets everything and begins here.
-    pub(super) fn restart(&mut self, starts: &[StartAt]) {
+    pub(super) fn restart(&mut self, starts: &[StartPosition]) {
         *self = Cutter::new(self.cut, Arc::clone(&self.handle));
         for start in starts {
             self.begin(start);
@@ -70,7 +70,7 @@ impl Cutter {
     }
 
     /// Begins a partition here, or sets one anew; what was cut of it stays.
-    pub(super) fn begin(&mut self, start: &StartAt) {
+    pub(super) fn begin(&mut self, start: &StartPosition) {
         let place = Place {
             topic_id: start.topic_id,
             from: start.offset,
@@ -101,16 +101,9 @@ impl Cutter {
     }
 
     /// Those that wait for a look, with where reading had come.
-    pub(super) fn stalled(&self) -> Vec<StartAt> {
+    pub(super) fn stalled(&self) -> Vec<(TopicPartition, Offset)> {
         let stalled = self.places.iter().zip(self.names.iter()).filter(|(place, _)| place.stalled);
-        stalled
-            .map(|(place, at)| StartAt {
-                at: at.clone(),
-                topic_id: place.topic_id,
-                offset: place.next,
-                replaying_until: place.replaying_until,
-            })
-            .collect()
+        stalled.map(|(place, at)| (at.clone(), place.next)).collect()
     }
 
     /// Goes on with a stalled partition where it was.

@@ -17,7 +17,7 @@ const AHEAD: usize = 2;
 struct State {
     /// Raised when the positions are taken anew: batches of an older one are dropped.
     generation: u64,
-    ready: BTreeMap<u64, CutBatch>,
+    ready: BTreeMap<u64, Box<CutBatch>>,
     in_hand: usize,
     end: Option<StopReason>,
     health: Health,
@@ -40,7 +40,7 @@ impl Handover {
     }
 
     /// Offers a batch, waiting at most `wait` for room; gives it back if there is none.
-    pub(super) fn offer(&self, cut: CutBatch, wait: Duration) -> Result<(), CutBatch> {
+    pub(super) fn offer(&self, cut: Box<CutBatch>, wait: Duration) -> Result<(), Box<CutBatch>> {
         let state = self.state();
         let (mut state, _) = self
             .room
@@ -101,7 +101,7 @@ impl Handover {
     }
 
     /// A batch that nobody committed: it is handed out again, before later ones.
-    pub(super) fn give_back(&self, cut: CutBatch) {
+    pub(super) fn give_back(&self, cut: Box<CutBatch>) {
         let mut state = self.state();
         if cut.generation != state.generation {
             return;

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::Discovery;
 use super::handover::Handover;
-use super::steer::{Start, Steer, SteerError};
-use super::{Discovery, StopReason};
+use super::steer::{Halt, Start, Steer};
 use crate::journal::Clock;
 use crate::offset::TopicPartition;
 
@@ -32,7 +32,7 @@ pub(super) struct Report {
 pub(super) type Assigned = Arc<Mutex<(u64, BTreeSet<TopicPartition>)>>;
 
 pub(super) struct Scout {
-    pub(super) steer: Arc<dyn Steer>,
+    pub(super) steer: Arc<Steer>,
     pub(super) discovery: Discovery,
     pub(super) clock: Clock,
     pub(super) assigned: Assigned,
@@ -78,11 +78,11 @@ impl Scout {
                 });
                 self.reports.send(Report { generation, found }).is_ok()
             }
-            Err(SteerError::Refused(why)) => {
-                self.handover.end(StopReason::Refused(why));
+            Err(Halt::Stop(reason)) => {
+                self.handover.end(reason);
                 false
             }
-            Err(SteerError::Held(why) | SteerError::Unavailable(why)) => {
+            Err(Halt::Later(why)) => {
                 tracing::warn!("looking at the broker: {why}");
                 self.handover.set_health(|health| health.look_failed = Some(why));
                 // Nothing is known of those that stopped: the reading thread asks again.

@@ -1,52 +1,121 @@
-//! What a consumer asks the layer above the journal: where to start, and what became of its partitions.
+//! Where to start, and what became of the partitions: asked of `control`, in the consumer's words.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
-use crate::offset::{Epoch, Offset, TopicId, TopicPartition};
-
-/// Where one partition is read from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartAt {
-    /// The partition.
-    pub at: TopicPartition,
-    /// The topic's id, where one is known.
-    pub topic_id: Option<TopicId>,
-    /// The first offset to read.
-    pub offset: Offset,
-    /// Up to here records are read again after a rollback.
-    pub replaying_until: Option<Offset>,
-}
+use super::StopReason;
+use crate::control::{Control, LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
+use crate::entry::{Finding, Verdict};
+use crate::offset::{BatchNumber, Epoch, TopicPartition};
+use crate::reconcile::StartPosition;
 
 /// What a start, or a look while running, came to. It is in the journal already.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Start {
-    /// The group's epoch.
-    pub epoch: Epoch,
+#[derive(Debug, Clone, Default)]
+pub(super) struct Start {
+    pub(super) epoch: Epoch,
     /// At a start each partition; while running those that are new or were moved.
-    pub starts: Vec<StartAt>,
+    pub(super) starts: Vec<StartPosition>,
     /// What a person should know: a topic that is gone, values that the broker did not give.
-    pub problems: Vec<String>,
+    pub(super) problems: Vec<String>,
 }
 
 /// Why there is no start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SteerError {
-    /// An operator holds the group: again when it is released.
-    #[error("{0}")]
-    Held(String),
-    /// The broker is silent, or what it says is not settled: again later.
-    #[error("{0}")]
-    Unavailable(String),
-    /// A policy, or the journal, forbids it: the consumer stops.
-    #[error("{0}")]
-    Refused(String),
+pub(super) enum Halt {
+    /// The group is held, or the broker did not say: again later.
+    Later(String),
+    /// The consumer stops.
+    Stop(StopReason),
 }
 
-/// Starts a group, and looks after it while it is read. Calls block.
-pub trait Steer: Send + Sync + 'static {
-    /// Reconciles the group and starts it, or takes it up again after a rollback, always as the same owner.
-    fn start(&self) -> Result<Start, SteerError>;
+/// Starts the group, and looks after it while it is read, always as the same owner.
+pub(super) struct Steer {
+    pub(super) control: Control,
+    pub(super) request: StartRequest,
+    /// The newest batch before the last look that left nothing unsettled.
+    undoubted: Mutex<Option<BatchNumber>>,
+}
+
+impl Steer {
+    pub(super) fn new(control: Control, request: StartRequest) -> Steer {
+        Steer { control, request: StartRequest { dry_run: false, ..request }, undoubted: Mutex::new(None) }
+    }
+
+    /// Reconciles the group and starts it, or takes it up again after a rollback.
+    pub(super) fn start(&self) -> Result<Started, StartError> {
+        let started = start(&self.control, self.request.clone())?;
+        for finding in &started.findings {
+            tracing::warn!("{}", shown(finding));
+        }
+        Ok(started)
+    }
+
+    /// Takes the new positions after the group was moved.
+    pub(super) fn restart(&self) -> Result<Start, Halt> {
+        self.start().map(Start::from).map_err(Halt::from)
+    }
 
     /// Looks at the broker and journals what it found of these partitions, and partitions that are new.
-    fn look(&self, assigned: &BTreeSet<TopicPartition>) -> Result<Start, SteerError>;
+    pub(super) fn look(&self, assigned: &BTreeSet<TopicPartition>) -> Result<Start, Halt> {
+        let undoubted = || self.undoubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *undoubted();
+        let looked = look_while_running(&self.control, &self.request, assigned, before)?;
+        if looked.unsettled.is_empty() {
+            *undoubted() = Some(looked.batch);
+        }
+        let Looked { epoch, positions, findings, unsettled, .. } = looked;
+        let (missing, corrected): (Vec<_>, Vec<_>) =
+            findings.iter().partition(|finding| finding.verdict == Verdict::TopicMissing);
+        for finding in corrected {
+            tracing::warn!("{}", shown(finding));
+        }
+        let problems = missing.into_iter().map(shown).chain(unsettled.iter().map(ToString::to_string));
+        Ok(Start { epoch, starts: positions, problems: problems.collect() })
+    }
+}
+
+impl From<Started> for Start {
+    fn from(started: Started) -> Self {
+        let missing = started.findings.iter().filter(|finding| finding.verdict == Verdict::TopicMissing);
+        let problems = missing.map(shown).collect();
+        Start { epoch: started.epoch, starts: started.positions, problems }
+    }
+}
+
+impl From<StartError> for Halt {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Held { .. } | StartError::BrokerUnavailable { .. } => Halt::Later(error.to_string()),
+            StartError::Refused { .. } | StartError::Invalid(_) => Halt::Stop(StopReason::Refused(error.to_string())),
+            StartError::Unavailable(error) => Halt::Stop(StopReason::Journal(error.to_string())),
+        }
+    }
+}
+
+impl From<LookError> for Halt {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Fenced(fenced) => Halt::Stop(StopReason::Fenced { owner: fenced.owner, epoch: fenced.epoch }),
+            LookError::UnknownGroup(unknown) => Halt::Stop(StopReason::Refused(unknown.to_string())),
+            // A correction that a policy forbids is made by nobody: what can be read is read on.
+            LookError::Start(refused @ StartError::Refused { .. }) => Halt::Later(refused.to_string()),
+            LookError::Start(error) => error.into(),
+        }
+    }
+}
+
+/// A finding in a line.
+fn shown(finding: &Finding) -> String {
+    let mut line = match (&finding.topic, finding.partition) {
+        (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
+        (Some(topic), None) => format!("{topic}: "),
+        (None, _) => String::new(),
+    };
+    line += finding.verdict.as_str();
+    if let (Some(position), Some(start)) = (finding.position, finding.start) {
+        line += &format!(", at {position}, reading from {start}");
+    }
+    if let Some(detail) = &finding.detail {
+        line += &format!(" ({detail})");
+    }
+    line
 }

@@ -1,26 +1,24 @@
 //! The thread that reads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::StopReason;
 use super::batch::CutBatch;
 use super::cutter::{BelowPlan, Cutter, Taken};
 use super::handover::Handover;
 use super::scout::{Assigned, Order, Report};
-use super::steer::{Start, StartAt, Steer, SteerError};
-use super::{StopReason, commit_of};
+use super::steer::{Start, Steer};
 use crate::journal::{Clock, CommitError, Journal};
-use crate::kafka::raw::{Code, Event, PartitionList, Reader};
+use crate::kafka::raw::{Code, Event, Reader};
 use crate::offset::{BatchNumber, Epoch, Group, Seq};
 
 /// How long the thread waits for records, and so how late it may be for a stop or a rollback.
-const TICK: Duration = Duration::from_millis(50);
-/// The pause before a start that failed is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 
 /// The order of the fields matters: messages go before their client.
 pub(super) struct Worker {
@@ -30,7 +28,7 @@ pub(super) struct Worker {
     pub(super) group: Group,
     pub(super) owner: String,
     pub(super) clock: Clock,
-    pub(super) steer: Arc<dyn Steer>,
+    pub(super) steer: Arc<Steer>,
     pub(super) handover: Arc<Handover>,
     pub(super) assigned: Assigned,
     pub(super) orders: Sender<Order>,
@@ -46,7 +44,7 @@ pub(super) struct Worker {
 }
 
 /// The thread ends, and says why.
-type Flow = Result<(), StopReason>;
+pub(super) type Flow = Result<(), StopReason>;
 
 impl Worker {
     /// Reads until it is stopped, or can't go on.
@@ -56,7 +54,7 @@ impl Worker {
         self.handover.end(ended.err().unwrap_or(StopReason::Stopped));
     }
 
-    fn stopping(&self) -> bool {
+    pub(super) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.handover.ended().is_some()
     }
 
@@ -128,7 +126,7 @@ impl Worker {
     }
 
     /// Whether the group moved on without this consumer; fails where another process has it.
-    fn is_overtaken(&self) -> Result<bool, StopReason> {
+    pub(super) fn is_overtaken(&self) -> Result<bool, StopReason> {
         let (epoch, owner, held) = self.journal.with_state(|state| {
             let group = state.groups.get(&self.group);
             group.map_or((self.epoch, None, false), |g| (g.epoch, g.owner.clone(), g.held.is_some()))
@@ -139,107 +137,8 @@ impl Worker {
         }
     }
 
-    /// Gives up what is read and not committed, and takes the new positions.
-    fn restart(&mut self) -> Flow {
-        self.generation = self.handover.new_generation();
-        self.cutter.restart(&[]);
-        let failed = |code: Code| StopReason::Broken(format!("giving up partitions: {code}"));
-        self.reader.unassign_all().map_err(failed)?;
-        loop {
-            match self.steer.start() {
-                Ok(start) => {
-                    self.handover.set_health(|health| health.waiting = None);
-                    return self.adopt(&start);
-                }
-                Err(SteerError::Refused(why)) => return Err(StopReason::Refused(why)),
-                Err(SteerError::Held(why) | SteerError::Unavailable(why)) => {
-                    tracing::warn!("taking new positions: {why}");
-                    self.handover.set_health(|health| health.waiting = Some(why));
-                }
-            }
-            let again = Instant::now() + RETRY;
-            while Instant::now() < again && !self.newest.has_changed().unwrap_or(true) {
-                if self.stopping() {
-                    return Ok(());
-                }
-                std::thread::sleep(TICK);
-            }
-            self.newest.mark_unchanged();
-            // Another owner may have started meanwhile.
-            self.is_overtaken()?;
-        }
-    }
-
-    /// Reads from these positions, and from no others.
-    fn adopt(&mut self, start: &Start) -> Flow {
-        self.cutter.restart(&start.starts);
-        self.epoch = start.epoch;
-        self.number = self
-            .journal
-            .with_state(|state| state.groups.get(&self.group).map_or(BatchNumber::ZERO, |group| group.positions.batch));
-        for problem in &start.problems {
-            tracing::error!("{problem}");
-        }
-        let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
-        self.reader.assign(&list(&start.starts)).map_err(failed)?;
-        self.assigned_now();
-        let (epoch, problems) = (self.epoch, start.problems.clone());
-        self.handover.set_health(|health| (health.epoch, health.problems) = (epoch, problems));
-        Ok(())
-    }
-
-    /// Takes in what a look found: it is journaled, now it is read.
-    fn apply(&mut self, Report { generation, found }: Report) -> Flow {
-        let current = generation == self.generation && found.epoch == self.epoch;
-        let moved = |start: &&StartAt| match self.cutter.next(&start.at) {
-            None => true,
-            Some(next) => current && start.offset > next,
-        };
-        let mut starts: Vec<StartAt> = found.starts.iter().filter(moved).cloned().collect();
-        if current {
-            // In range after all, or moved to where reading is already: on from there.
-            let stalled = self.cutter.stalled().into_iter();
-            starts.extend(stalled.filter(|stalled| !found.starts.iter().any(|start| start.at == stalled.at)));
-            let again = self.cutter.stalled().into_iter().filter(|stalled| {
-                found.starts.iter().any(|start| start.at == stalled.at && start.offset <= stalled.offset)
-            });
-            starts.extend(again);
-        } else if !self.cutter.stalled().is_empty() {
-            self.ask_again = Some(Instant::now() + RETRY);
-        }
-        if starts.is_empty() {
-            return Ok(());
-        }
-        // What was read of them goes into a batch of its own, as their next range begins elsewhere.
-        let generation = self.generation;
-        self.cut()?;
-        if self.generation != generation {
-            return Ok(());
-        }
-        let old: Vec<StartAt> = starts.iter().filter(|start| self.cutter.next(&start.at).is_some()).cloned().collect();
-        let failed = |code: Code| StopReason::Broken(format!("assigning partitions: {code}"));
-        if !old.is_empty() {
-            self.reader.remove(&list(&old)).map_err(failed)?;
-        }
-        self.reader.add(&list(&starts)).map_err(failed)?;
-        for start in &starts {
-            match self.cutter.next(&start.at) {
-                Some(next) if next == start.offset => self.cutter.resume(&start.at),
-                _ => self.cutter.begin(start),
-            }
-            tracing::info!("{}: reading from {}", start.at, start.offset);
-        }
-        self.assigned_now();
-        Ok(())
-    }
-
-    fn assigned_now(&self) {
-        let assigned = self.cutter.assigned();
-        *self.assigned.lock().unwrap_or_else(PoisonError::into_inner) = (self.generation, assigned);
-    }
-
     /// Cuts what there is: a batch for others, or, where only markers were passed and all else is settled, a commit.
-    fn cut(&mut self) -> Flow {
+    pub(super) fn cut(&mut self) -> Flow {
         if self.cutter.has_records() {
             return self.hand_over();
         }
@@ -251,7 +150,7 @@ impl Worker {
             return Ok(());
         }
         let cut = self.batch(taken);
-        match self.journal.commit(commit_of(&self.group, &cut, None)) {
+        match self.journal.commit(cut.commit(&self.group)) {
             Ok(_) => Ok(()),
             // The group's new epoch is seen in a moment, and everything taken anew.
             Err(CommitError::Refused(refused)) => {
@@ -267,10 +166,10 @@ impl Worker {
         if self.is_overtaken()? { self.restart() } else { Ok(()) }
     }
 
-    fn batch(&mut self, taken: Taken) -> CutBatch {
+    fn batch(&mut self, taken: Taken) -> Box<CutBatch> {
         self.order += 1;
         self.number = self.number.next();
-        CutBatch {
+        Box::new(CutBatch {
             order: self.order,
             generation: self.generation,
             number: self.number,
@@ -280,7 +179,7 @@ impl Worker {
             topic_ids: taken.topic_ids,
             replaying: taken.replaying,
             records: taken.records,
-        }
+        })
     }
 
     /// Puts a batch where the others take it, waiting for room; meanwhile a stop and a rollback are noticed.
@@ -304,12 +203,4 @@ impl Worker {
             }
         }
     }
-}
-
-fn list(starts: &[StartAt]) -> PartitionList {
-    let mut list = PartitionList::with_capacity(starts.len());
-    for StartAt { at, offset, .. } in starts {
-        list.push_offset(at, *offset);
-    }
-    list
 }

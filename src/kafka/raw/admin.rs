@@ -1,17 +1,16 @@
 //! Requests about the cluster. Each has a time-out, and none makes anything.
 
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka_sys as sys;
 use rdkafka_sys::rd_kafka_admin_op_t as Op;
 
-use super::list::element;
-use super::{Code, Handle, PartitionList};
-use crate::offset::{Group, Isolation, TopicId, TopicName, TopicPartition};
+use super::pending::{ms, slice, text};
+use super::{Code, Handle, PartitionList, Pending};
+use crate::offset::{Group, Isolation, TopicName};
 
 /// What a broker says of the cluster.
 #[derive(Debug)]
@@ -20,41 +19,6 @@ pub(in crate::kafka) struct Metadata {
     pub(in crate::kafka) broker: i32,
     /// The topics of the answer: all, where all were asked for.
     pub(in crate::kafka) topics: Vec<TopicName>,
-}
-
-/// What a broker says of one topic.
-#[derive(Debug)]
-pub(in crate::kafka) struct Described {
-    /// Its id; none where the broker gives none.
-    pub(in crate::kafka) id: Option<TopicId>,
-    /// Its partitions, each with whether it has a leader.
-    pub(in crate::kafka) partitions: BTreeMap<u32, bool>,
-}
-
-/// Offsets by partition, each with an error of its own.
-pub(in crate::kafka) type Listed = BTreeMap<TopicPartition, Result<i64, Code>>;
-
-/// A request that is under way; the answer is read by `T`'s method.
-pub(in crate::kafka) struct Pending {
-    queue: NonNull<sys::rd_kafka_queue_t>,
-    deadline: Instant,
-    _handle: Arc<Handle>,
-}
-
-struct Event(NonNull<sys::rd_kafka_event_t>);
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: ours, and not used afterwards.
-        unsafe { sys::rd_kafka_event_destroy(self.0.as_ptr()) };
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        // SAFETY: ours, and not used afterwards; an answer that comes later is thrown away by librdkafka.
-        unsafe { sys::rd_kafka_queue_destroy(self.queue.as_ptr()) };
-    }
 }
 
 struct Options(NonNull<sys::rd_kafka_AdminOptions_t>);
@@ -148,7 +112,7 @@ impl Handle {
             topics.iter().map(|topic| CString::new(topic.as_str()).expect("a topic name has no NUL")).collect();
         let mut pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, timeout).broker(broker);
-        self.ask(timeout, |queue| {
+        Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe {
                 let topics = sys::rd_kafka_TopicCollection_of_topic_names(pointers.as_mut_ptr(), pointers.len());
@@ -166,7 +130,7 @@ impl Handle {
         timeout: Duration,
     ) -> Pending {
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTOFFSETS, timeout).isolation(isolation);
-        self.ask(timeout, |queue| {
+        Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe { sys::rd_kafka_ListOffsets(self.as_ptr(), partitions.as_ptr(), options.0.as_ptr(), queue) };
         })
@@ -186,7 +150,7 @@ impl Handle {
     ) -> Pending {
         let group = CString::new(group.group()).expect("a group name has no NUL");
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout);
-        self.ask(timeout, |queue| {
+        Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe {
                 let mut ask = sys::rd_kafka_ListConsumerGroupOffsets_new(group.as_ptr(), partitions.as_ptr());
@@ -194,104 +158,6 @@ impl Handle {
                 sys::rd_kafka_ListConsumerGroupOffsets_destroy(ask);
             }
         })
-    }
-
-    fn ask(self: &Arc<Self>, timeout: Duration, send: impl FnOnce(*mut sys::rd_kafka_queue_t)) -> Pending {
-        // SAFETY: live; the queue is ours.
-        let queue = unsafe { sys::rd_kafka_queue_new(self.as_ptr()) };
-        let queue = NonNull::new(queue).expect("librdkafka never returns a null queue");
-        send(queue.as_ptr());
-        // librdkafka ends the request itself; this is for the case that it does not.
-        let deadline = Instant::now() + timeout + Duration::from_millis(500);
-        Pending { queue, deadline, _handle: Arc::clone(self) }
-    }
-}
-
-impl Pending {
-    fn wait(&self) -> Result<Event, Code> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        // SAFETY: live; the event is ours.
-        let event = unsafe { sys::rd_kafka_queue_poll(self.queue.as_ptr(), ms(left)) };
-        let event = Event(NonNull::new(event).ok_or(Code::TIMED_OUT)?);
-        // SAFETY: live.
-        Code::check(unsafe { sys::rd_kafka_event_error(event.0.as_ptr()) })?;
-        Ok(event)
-    }
-
-    /// The answer to [`Handle::describe_topics`].
-    pub(in crate::kafka) fn topics(self) -> Result<BTreeMap<TopicName, Result<Described, Code>>, Code> {
-        let event = self.wait()?;
-        let mut count = 0;
-        // SAFETY: what the event holds lives as long as it.
-        unsafe {
-            let result = sys::rd_kafka_event_DescribeTopics_result(event.0.as_ptr());
-            let topics = sys::rd_kafka_DescribeTopics_result_topics(result, &raw mut count);
-            let topics = slice(topics.cast_const(), count).iter();
-            Ok(topics.filter_map(|topic| described(*topic)).collect())
-        }
-    }
-
-    /// The answer to [`Handle::list_offsets`].
-    pub(in crate::kafka) fn offsets(self) -> Result<Listed, Code> {
-        let event = self.wait()?;
-        let mut count = 0;
-        // SAFETY: what the event holds lives as long as it.
-        unsafe {
-            let result = sys::rd_kafka_event_ListOffsets_result(event.0.as_ptr());
-            let infos = sys::rd_kafka_ListOffsets_result_infos(result, &raw mut count);
-            let infos = slice(infos.cast_const(), count).iter();
-            Ok(infos.filter_map(|i| element(sys::rd_kafka_ListOffsetsResultInfo_topic_partition(*i))).collect())
-        }
-    }
-
-    /// The answer to [`Handle::committed`]; a partition without a committed offset has a negative number.
-    pub(in crate::kafka) fn group_offsets(self) -> Result<Listed, Code> {
-        let event = self.wait()?;
-        let mut count = 0;
-        // SAFETY: what the event holds lives as long as it; one group was asked for.
-        unsafe {
-            let result = sys::rd_kafka_event_ListConsumerGroupOffsets_result(event.0.as_ptr());
-            let groups = sys::rd_kafka_ListConsumerGroupOffsets_result_groups(result, &raw mut count);
-            let Some(group) = slice(groups.cast_const(), count).first() else {
-                return Ok(Listed::new());
-            };
-            let error = sys::rd_kafka_group_result_error(*group);
-            if !error.is_null() {
-                Code::check(sys::rd_kafka_error_code(error))?;
-            }
-            let list = sys::rd_kafka_group_result_partitions(*group);
-            let elements = slice((*list).elems.cast_const(), (*list).cnt as usize).iter();
-            Ok(elements.filter_map(|e| element(e)).collect())
-        }
-    }
-}
-
-/// # Safety
-///
-/// `topic` points to a live description.
-unsafe fn described(topic: *const sys::rd_kafka_TopicDescription_t) -> Option<(TopicName, Result<Described, Code>)> {
-    // SAFETY: by the contract; all that is read lives as long as it.
-    unsafe {
-        let name = TopicName::new(&text(sys::rd_kafka_TopicDescription_name(topic))).ok()?;
-        let error = sys::rd_kafka_TopicDescription_error(topic);
-        if !error.is_null()
-            && let Err(code) = Code::check(sys::rd_kafka_error_code(error))
-        {
-            return Some((name, Err(code)));
-        }
-        let id = sys::rd_kafka_TopicDescription_topic_id(topic);
-        let high = sys::rd_kafka_Uuid_most_significant_bits(id).to_be_bytes();
-        let low = sys::rd_kafka_Uuid_least_significant_bits(id).to_be_bytes();
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&high);
-        bytes[8..].copy_from_slice(&low);
-        let mut count = 0;
-        let partitions = sys::rd_kafka_TopicDescription_partitions(topic, &raw mut count);
-        let partitions = slice(partitions.cast_const(), count).iter().filter_map(|partition| {
-            let number = u32::try_from(sys::rd_kafka_TopicPartitionInfo_partition(*partition)).ok()?;
-            Some((number, !sys::rd_kafka_TopicPartitionInfo_leader(*partition).is_null()))
-        });
-        Some((name, Ok(Described { id: TopicId::from_bytes(bytes), partitions: partitions.collect() })))
     }
 }
 
@@ -312,28 +178,4 @@ impl Drop for Topic {
         // SAFETY: ours, and not used afterwards.
         unsafe { sys::rd_kafka_topic_destroy(self.0.as_ptr()) };
     }
-}
-
-/// # Safety
-///
-/// `first` points to `len` live elements, or is null.
-unsafe fn slice<'a, T>(first: *const T, len: usize) -> &'a [T] {
-    if first.is_null() {
-        return &[];
-    }
-    // SAFETY: by the contract.
-    unsafe { std::slice::from_raw_parts(first, len) }
-}
-
-/// # Safety
-///
-/// `text` ends in NUL.
-unsafe fn text(text: *const c_char) -> String {
-    // SAFETY: by the contract.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
-/// librdkafka's milliseconds: at least 1, as 0 has other meanings.
-pub(super) fn ms(duration: Duration) -> c_int {
-    c_int::try_from(duration.as_millis().max(1)).unwrap_or(c_int::MAX).min(3_600_000)
 }

@@ -51,6 +51,12 @@ impl PartitionList {
         self.push(at, offset.get());
     }
 
+    /// Whether it holds none.
+    pub(in crate::kafka) fn is_empty(&self) -> bool {
+        // SAFETY: live.
+        unsafe { self.0.as_ref() }.cnt == 0
+    }
+
     pub(super) fn as_ptr(&self) -> *mut sys::rd_kafka_topic_partition_list_t {
         self.0.as_ptr()
     }

@@ -5,11 +5,13 @@ mod error;
 mod handle;
 mod list;
 mod message;
+mod pending;
 mod reader;
 
-pub(super) use self::admin::{Described, Listed};
 pub(super) use self::error::Code;
 pub(super) use self::handle::Handle;
 pub(super) use self::list::PartitionList;
 pub(super) use self::message::{Headers, Message};
+use self::pending::Pending;
+pub(super) use self::pending::{Described, Listed};
 pub(super) use self::reader::{Event, Reader};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rdkafka_sys as sys;
 
-use super::admin::ms;
+use super::pending::ms;
 use super::{Code, Handle, Message, PartitionList};
 use crate::kafka::config::{ClientConfig, ClientError};
 use crate::offset::{Group, Isolation};

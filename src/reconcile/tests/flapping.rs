@@ -80,6 +80,13 @@ fn a_latest_that_still_falls_and_an_id_that_still_changes_are_not_agreement() {
     );
     check(
         "have C t#1 0@500
+         look C t#2 0=0..5
+         look C t#1 0=0..480
+         start A t",
+        "again t/0: truncated, seen once; a second look must agree",
+    );
+    check(
+        "have C t#1 0@500
          look C t#2 0=0..480
          look C t#3 0=0..480
          start A t",

@@ -1,6 +1,7 @@
 //! What is settled and checked when a plan is executed.
 
 use super::*;
+use crate::offset::Group;
 
 #[test]
 fn with_hold_the_group_is_stopped_in_the_same_append() {
@@ -29,6 +30,22 @@ fn the_id_covers_each_flag() {
     let ids = ["", "allow_clamp", "leave_unmovable", "unchecked", "hold"].map(id);
     for (index, id) in ids.iter().enumerate() {
         assert!(id.starts_with("p-") && id.len() == 18, "{id}");
+        assert!(!ids[..index].contains(id), "{ids:?}");
+    }
+}
+
+#[test]
+fn the_id_covers_the_group_and_its_topics() {
+    let id = |topic: &str, app: &str| {
+        let mut world = World::new();
+        world.run(topic);
+        let mut request = request(&["offset", "0", "unchecked"]);
+        request.group = Group::new(app, "g").unwrap();
+        world.plan(&request).id
+    };
+    let ids = [("topic t A t/0=5", "a"), ("topic t B t/0=5", "a"), ("topic u A u/0=5", "a"), ("topic t A t/0=5", "b")]
+        .map(|(topic, app)| id(topic, app));
+    for (index, id) in ids.iter().enumerate() {
         assert!(!ids[..index].contains(id), "{ids:?}");
     }
 }

@@ -15,9 +15,11 @@ use crate::wait::{DEADLINE, wait_for};
 impl TestKafka {
     /// The group's committed offset in Kafka.
     pub fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
+        let client = self.group_client(group);
         let mut list = TopicPartitionList::new();
         list.add_partition(topic, partition);
-        let list = self.group_client(group).committed_offsets(list, DEADLINE).expect("the coordinator answers");
+        // A coordinator that is just being made says that it is none.
+        let list = wait_for("committed offsets", DEADLINE, || client.committed_offsets(list.clone(), DEADLINE));
         let element = &list.elements()[0];
         element.error().expect("the partition is answered");
         element.offset().to_raw().filter(|offset| *offset >= 0)
@@ -25,15 +27,18 @@ impl TestKafka {
 
     /// Sets the group's committed offset in Kafka, as a consumer does that never joined.
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64) {
+        let client = self.group_client(group);
         let mut list = TopicPartitionList::new();
         list.add_partition_offset(topic, partition, Offset::Offset(offset)).expect("a legal offset");
-        self.group_client(group).commit(&list, CommitMode::Sync).expect("the commit is taken");
+        wait_for("a commit to Kafka", DEADLINE, || client.commit(&list, CommitMode::Sync));
     }
 
     /// Lets Kafka forget a group that has no live members.
     pub fn delete_group(&self, group: &str) {
-        let done = block_on(self.admin.delete_groups(&[group], &options())).expect("the coordinator answers");
-        done.into_iter().for_each(|result| drop(result.expect("the group can be deleted")));
+        wait_for("a group deleted", DEADLINE, || {
+            let done = block_on(self.admin.delete_groups(&[group], &options())).map_err(|e| e.to_string())?;
+            done.into_iter().try_for_each(|result| result.map(drop).map_err(|(_, error)| error.to_string()))
+        });
     }
 
     /// Joins a group as a live member, by the `classic` or the `consumer` protocol, and waits for its partitions.

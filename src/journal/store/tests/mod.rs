@@ -2,6 +2,7 @@
 
 mod crash;
 mod damage;
+mod figures;
 mod model;
 mod script;
 

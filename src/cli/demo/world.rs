@@ -1,0 +1,132 @@
+//! What the demo plays with: a mock cluster, a journal, a group of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::broker::{Broker, TopicSelector};
+use crate::cli::exit::Failure;
+use crate::cli::kafka::broker;
+use crate::cli::{opening, times};
+use crate::control::{Control, StartRequest, Started};
+use crate::journal::Journal;
+use crate::kafka::{Batch, ClientConfig, CommitFailed, Config, Cut, Discovery, JournaledConsumer, mock::Mock};
+use crate::offset::{BatchNumber, Group, Offset, TopicName, TopicPartition};
+use crate::reconcile::Policy;
+
+/// Partitions of the first topic.
+pub const PARTITIONS: u32 = 3;
+/// Records of a batch.
+pub const BATCH: usize = 300;
+
+/// The mock cluster, the journal and the group.
+pub struct World {
+    pub group: Group,
+    pub orders: TopicName,
+    pub late: TopicName,
+    pub control: Control,
+    client: ClientConfig,
+    // Last, as the clients talk to it until they end.
+    mock: Mock,
+}
+
+/// A committed batch, for a line.
+pub struct Committed {
+    pub number: BatchNumber,
+    pub ranges: String,
+    pub records: usize,
+    /// The first offset of the batch, by partition.
+    pub from: Vec<(TopicPartition, Offset)>,
+}
+
+impl World {
+    /// A new cluster and a new group over `journal`: the mock's id differs each time, so groups of earlier runs belong to
+    /// clusters that are no more.
+    pub fn new(journal: Journal) -> Result<World, Failure> {
+        let mock = Mock::new(1).map_err(broken)?;
+        let client = mock.config();
+        let broker: Arc<dyn Broker> = broker(&client)?;
+        let mut random = [0; 3];
+        // Without randomness the time alone names the group.
+        let _ = getrandom::fill(&mut random);
+        let name = format!("demo-{}-{:02x}{:02x}{:02x}", times::now().millis() / 1000, random[0], random[1], random[2]);
+        let orders = TopicName::new("orders")?;
+        mock.create_topic(&orders, PARTITIONS as u16).map_err(broken)?;
+        Ok(World {
+            group: Group::new(Group::DEFAULT_APP, &name)?,
+            orders,
+            late: TopicName::new("orders-returned")?,
+            control: opening::control(journal, Some(broker)),
+            client,
+            mock,
+        })
+    }
+
+    /// Makes the topic that the pattern takes in later.
+    pub fn create_late(&self) -> Result<(), Failure> {
+        self.mock.create_topic(&self.late, 1).map_err(broken)
+    }
+
+    /// Writes `count` records of about `bytes` bytes.
+    pub fn produce(&self, at: &TopicPartition, count: u32, bytes: usize) -> Result<(), Failure> {
+        let filler = "x".repeat(bytes);
+        let values: Vec<String> =
+            (0..count).map(|number| format!("{{\"order\":{number},\"note\":\"{filler}\"}}")).collect();
+        self.mock.produce(at, values.iter().map(|value| (None, value.as_str()))).map_err(broken)
+    }
+
+    /// Starts the group as a new process would, and begins to read.
+    pub fn start(&self, discovery: Duration) -> Result<(Started, JournaledConsumer), Failure> {
+        let request = StartRequest {
+            group: self.group.clone(),
+            topics: vec![format!("^{}.*", self.orders).parse::<TopicSelector>()?],
+            owner: format!("{}@demo:{}", self.group.group(), Instant::now().elapsed().as_nanos() + self.newest()),
+            policy: Policy::default(),
+            isolation: None,
+            dry_run: false,
+        };
+        let config = Config {
+            client: self.client.clone(),
+            cut: Cut {
+                max_records: std::num::NonZeroUsize::new(BATCH).unwrap_or(std::num::NonZeroUsize::MIN),
+                max_wait: Duration::from_millis(200),
+                ..Cut::default()
+            },
+            discovery: Discovery::Every(discovery),
+        };
+        let consumer = JournaledConsumer::begin(config, self.control.clone(), request)?;
+        Ok((consumer.started().clone(), consumer))
+    }
+
+    fn newest(&self) -> u128 {
+        u128::from(self.control.journal.with_state(|state| state.seq).as_u64())
+    }
+
+    /// The next batch, if one comes in time.
+    pub fn next(&self, consumer: &JournaledConsumer, wait: Duration) -> Result<Option<Batch>, Failure> {
+        consumer.next_batch(wait).map_err(broken)
+    }
+
+    /// Commits a batch; none if the group was moved meanwhile.
+    pub fn commit(&self, consumer: &JournaledConsumer, batch: Batch) -> Result<Option<Committed>, Failure> {
+        let ranges: Vec<String> = batch.ranges().iter().map(ToString::to_string).collect();
+        let from = batch.ranges().iter().map(|range| (range.topic_partition(), range.from_offset())).collect();
+        let records = batch.len();
+        match consumer.commit(batch) {
+            Ok(receipt) => Ok(Some(Committed { number: receipt.batch, ranges: ranges.join(", "), records, from })),
+            Err(CommitFailed::Moved(_)) => Ok(None),
+            Err(error) => Err(broken(error)),
+        }
+    }
+
+    /// Where the group continues; 0 for a partition that it has not.
+    pub fn position(&self, at: &TopicPartition) -> Offset {
+        let group = self.control.journal.group(&self.group);
+        let position = group.and_then(|group| group.positions.get(&at.topic, at.partition).map(|p| p.position));
+        position.unwrap_or_default()
+    }
+}
+
+/// What must not happen in the demo.
+pub fn broken(error: impl ToString) -> Failure {
+    Failure::Broken(error.to_string())
+}
