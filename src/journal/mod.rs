@@ -1,22 +1,51 @@
-//! STAND-IN: the journal's public face over memory, so that the layers above can be written while the journal is.
+//! The journal: the only place that knows sled and bytes.
+//!
+//! ```text
+//! commit -> request -> writer: check on the pending state -> wal: write, one fdatasync for all that queued up
+//!                              -> published: state and tail -> receipts, watchers
+//!                              -> a full segment -> sealing: store (sled) -> the segment is removed
+//! open   -> lock -> store -> wal, replayed through the same fold -> published
+//! ```
+//!
+//! - `lock`: the directory, who owns it, and that it is a journal.
+//! - `codec`: bytes of entries, blocks, values.
+//! - `wal`: the write-ahead log, which decides what is acknowledged.
+//! - `store`: the sealed history, in sled.
+//! - `tail`: entries that are not sealed yet, in memory; `published`: what readers see, over both.
+//! - `writer`, `sealing`: the two threads; `request`, `health`: what passes between them and the handles.
+//! - `open`: recovery.
 
 mod codec;
 mod error;
+mod health;
 mod lock;
+mod open;
 mod published;
+mod request;
+mod sealing;
 mod store;
 mod tail;
+mod wal;
+mod writer;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 pub use self::error::{CommitError, DecideError, OpenError, ReadError, WriteError};
+use self::health::Health;
+use self::lock::Directory;
+use self::published::Published;
+use self::request::{Decided, Decision, Request};
 pub use self::store::{AsOf, Order};
-use crate::commit::{self, Checked, Commit, Receipt};
+pub use self::wal::{Cut, Seqs};
+use crate::commit::{self, Checked, Commit, Receipt, Refused};
 use crate::entry::{Body, Draft, Entry};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::positions::{GroupState, State};
@@ -32,9 +61,9 @@ pub enum Durability {
     /// After the entry is on the device.
     #[default]
     Fsync,
-    /// After it was handed to the system: survives a killed process only.
+    /// After it was handed to the system: survives a killed process only. A machine that stops may use seqs again.
     Process,
-    /// Likewise, and the device is asked every so often.
+    /// Likewise; it is on the device at most this much later.
     Interval(Duration),
 }
 
@@ -45,7 +74,7 @@ pub struct Options {
     pub create: bool,
     /// When a receipt is sent.
     pub durability: Durability,
-    /// Size of a segment of the write-ahead log, in bytes.
+    /// Size of a segment of the write-ahead log, in bytes: 16 KiB to 1 GiB. One is sealed at a time.
     pub segment_bytes: u64,
     /// sled's cache, in bytes.
     pub cache_bytes: u64,
@@ -75,82 +104,146 @@ impl Options {
     }
 }
 
-/// The journal. Clones share it.
+/// The journal. Clones share it; all calls come from any thread.
+///
+/// Dropping the last clone makes durable what was asked for, ends the threads and frees the directory before it
+/// returns; [`Journal::close`] seals first, so that the next open has nothing to replay.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use tidelog::commit::Commit;
+/// use tidelog::entry::{Body, Draft};
+/// use tidelog::journal::{Journal, Options};
+/// use tidelog::offset::{Epoch, Group, Isolation, Offset, OffsetRange, Timestamp, TopicName};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let now = Timestamp::from_millis(1_764_496_800_000);
+/// let options = Options { create: true, ..Options::new(Arc::new(move || now)) };
+/// let journal = Journal::open(&dir.path().join("journal"), options)?;
+///
+/// let loader = Group::new("default", "loader")?;
+/// let epoch = Epoch::ZERO.next();
+/// let group = Some(loader.clone());
+/// journal.decide::<(), std::convert::Infallible>(move |_state| {
+///     let body = Body::Started { owner: "loader@host1".into(), isolation: Isolation::ReadCommitted };
+///     Ok((vec![Draft { group, epoch, body }], ()))
+/// })?;
+/// let range = OffsetRange::new(TopicName::new("orders")?, 0, Offset::new(0)?, Offset::new(42)?)?;
+/// let receipt = journal.commit(Commit::new(loader, epoch, now, vec![range])?)?;
+/// assert_eq!((receipt.batch.get(), receipt.seq.get()), (1, 2));
+/// journal.close()?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Journal(Arc<Inner>);
 
+// Fields are dropped in this order: the store before the directory's lock.
 struct Inner {
-    memory: Mutex<(State, Vec<Entry>)>,
-    options: Options,
-    newest: watch::Sender<Seq>,
+    published: Arc<Published>,
+    health: Arc<Health>,
+    requests: Sender<Request>,
+    stopping: Arc<AtomicBool>,
+    writer: Mutex<Option<JoinHandle<Result<(), WriteError>>>>,
+    sealing: Mutex<Option<JoinHandle<()>>>,
+    created: bool,
+    cut: Option<Cut>,
+    _directory: Directory,
 }
 
 impl Journal {
-    /// Opens the journal in `dir`.
-    pub fn open(_dir: &Path, options: Options) -> Result<Journal, OpenError> {
-        let newest = watch::Sender::new(Seq::ZERO);
-        Ok(Journal(Arc::new(Inner { memory: Mutex::default(), options, newest })))
+    /// Opens the journal in `dir`, or makes one there if the options say so, and owns it until the last clone is gone.
+    ///
+    /// Time and memory go with what is not sealed yet, at most a few segments of the log, and with the groups.
+    ///
+    /// # Errors
+    ///
+    /// In use by another process (told after [`Options::lock_wait`]), not there, foreign, or damaged: never opened as an
+    /// empty or a shorter journal. The one exception is said by [`Journal::cut`].
+    pub fn open(dir: &Path, options: Options) -> Result<Journal, OpenError> {
+        open::open(dir, options).map(|inner| Journal(Arc::new(inner)))
     }
 
     /// Whether this open made the journal.
     pub fn created(&self) -> bool {
-        true
+        self.0.created
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, (State, Vec<Entry>)> {
-        self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What this open cut off the end of the log: after an unclean stop, damage in the very last group of writes can't be
+    /// told from a torn write. To be told to people.
+    pub fn cut(&self) -> Option<&Cut> {
+        self.0.cut.as_ref()
     }
 
-    /// Commits a batch; returns when it is durable.
+    /// Why the journal takes no more writes, if so: then it has to be opened again.
+    pub fn read_only(&self) -> Option<WriteError> {
+        self.0.health.failed()
+    }
+
+    /// Commits a batch; returns when the receipt may be relied on, by [`Options::durability`].
+    ///
+    /// A repeat of a commit that is still in flight returns when that one does, with the same receipt.
+    ///
+    /// # Errors
+    ///
+    /// Refused, with the reason: the journal is unchanged. Unavailable: what became of it is not known, so commit it again
+    /// once the journal was opened again (with a key, or the same batch time: then it is there once).
     pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
-        let decided = self.decide(move |state| match commit::check(state, &commit)? {
-            Checked::Append(draft) => Ok((vec![draft], None)),
-            Checked::Repeat(receipt) => Ok((Vec::new(), Some(receipt))),
-        });
-        match decided {
-            Ok((_, Some(receipt))) => Ok(receipt),
-            Ok((entries, None)) => {
-                let Some(Entry { seq, recorded_at, body: Body::Batch(batch), .. }) = entries.first() else {
-                    unreachable!("an accepted commit appends a batch")
-                };
-                let (batch, notes) = (batch.batch, batch.notes.clone());
-                Ok(Receipt { batch, seq: *seq, recorded_at: *recorded_at, repeated: false, notes })
-            }
-            Err(DecideError::Refused(refused)) => Err(CommitError::Refused(refused)),
-            Err(DecideError::Unavailable(error)) => Err(CommitError::Unavailable(error)),
+        receipt(self.decide(move |state| check(state, &commit)))
+    }
+
+    /// Like [`Journal::commit`], without blocking the thread: for tasks of tokio, which must not call blocking ones.
+    /// A dropped future takes nothing back.
+    pub async fn commit_async(&self, commit: Commit) -> Result<Receipt, CommitError> {
+        let (reply, answer) = oneshot::channel();
+        // The receiver is gone if the future was dropped.
+        let request = Decision::request(move |state: &State| check(state, &commit), move |told| drop(reply.send(told)));
+        self.request(request)?;
+        match answer.await {
+            Ok(decided) => receipt(decided),
+            Err(_) => Err(CommitError::Unavailable(self.unanswered())),
         }
     }
 
-    /// Commits a batch without blocking the thread.
-    pub async fn commit_async(&self, commit: Commit) -> Result<Receipt, CommitError> {
-        self.commit(commit)
-    }
-
-    /// Runs a pure decision in the writer thread on the pending state and appends what it returns, all or none; returns
-    /// when it is durable.
+    /// Runs a pure decision in the writer thread on the pending state, and appends what it returns, all or none of it;
+    /// returns the entries and the decision's own value when they may be relied on, by [`Options::durability`].
+    ///
+    /// The decision may neither block nor call the journal: all commits wait for it.
+    ///
+    /// # Errors
+    ///
+    /// What the decision refuses with; or the journal takes no writes.
+    ///
+    /// # Panics
+    ///
+    /// If the decision does; the journal goes on.
     pub fn decide<T: Send + 'static, E: Send + 'static>(
         &self,
         decision: impl FnOnce(&State) -> Result<(Vec<Draft>, T), E> + Send + 'static,
     ) -> Result<(Vec<Entry>, T), DecideError<E>> {
-        let mut memory = self.memory();
-        let (state, entries) = &mut *memory;
-        let (drafts, value) = decision(state).map_err(DecideError::Refused)?;
-        let mut appended = Vec::new();
-        for Draft { group, epoch, body } in drafts {
-            let machine_clock = (self.0.options.clock)();
-            let recorded_at = machine_clock.max(state.recorded_at);
-            let entry = Entry { seq: state.seq.next(), recorded_at, machine_clock, group, epoch, body };
-            state.apply(&entry);
-            entries.push(entry.clone());
-            appended.push(entry);
-        }
-        self.0.newest.send_replace(state.seq);
-        Ok((appended, value))
+        let (reply, answer) = sync_channel(1);
+        // Only a panic takes the receiver away before it was answered.
+        let request = Decision::request(decision, move |told| drop(reply.send(told)));
+        self.request(request).map_err(DecideError::Unavailable)?;
+        answer.recv().unwrap_or_else(|_| Err(DecideError::Unavailable(self.unanswered())))
     }
 
-    /// Looks at the published state.
+    fn request(&self, request: Request) -> Result<(), WriteError> {
+        // The writer ends only with a failure noted, or closed.
+        self.0.requests.send(request).map_err(|_| self.0.health.fail("its writer has ended"))
+    }
+
+    /// Why a request was dropped without an answer.
+    fn unanswered(&self) -> WriteError {
+        match self.0.health.failed() {
+            Some(error) => error,
+            None => panic!("a decision panicked in the journal's writer; standard error tells where"),
+        }
+    }
+
+    /// Looks at the published state. Short: commits wait meanwhile.
     pub fn with_state<R>(&self, look: impl FnOnce(&State) -> R) -> R {
-        look(&self.memory().0)
+        self.0.published.with_state(look)
     }
 
     /// A copy of the group's published state.
@@ -160,10 +253,10 @@ impl Journal {
 
     /// The newest published seq, to be watched.
     pub fn subscribe(&self) -> watch::Receiver<Seq> {
-        self.0.newest.subscribe()
+        self.0.published.subscribe()
     }
 
-    /// Walks entries of a group, or of all, from `from` on in `order` (both ends included) until `visit` breaks.
+    /// Walks entries of a group, or of all, from `from` on in `order`, itself included, until `visit` breaks.
     pub fn visit_entries(
         &self,
         group: Option<&Group>,
@@ -171,20 +264,10 @@ impl Journal {
         order: Order,
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        let mut chosen: Vec<Entry> = self.memory().1.clone();
-        chosen.retain(|entry| group.is_none() || entry.group.as_ref() == group);
-        match order {
-            Order::Ascending => chosen.retain(|entry| entry.seq >= from),
-            Order::Descending => {
-                chosen.retain(|entry| entry.seq <= from);
-                chosen.reverse();
-            }
-        }
-        let _ = chosen.into_iter().try_for_each(visit);
-        Ok(())
+        self.0.published.visit_entries(group, from, order, visit)
     }
 
-    /// Walks the batches of a group from batch `from` on in `order` until `visit` breaks.
+    /// Walks the batches of a group from batch `from` on in `order`, itself included, until `visit` breaks.
     pub fn visit_batches(
         &self,
         group: &Group,
@@ -192,77 +275,111 @@ impl Journal {
         order: Order,
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        let start = match order {
-            Order::Ascending => Seq::ZERO,
-            Order::Descending => Seq::MAX,
-        };
-        self.visit_entries(Some(group), start, order, &mut |entry| match &entry.body {
-            Body::Batch(batch) if order == Order::Ascending && batch.batch >= from => visit(entry),
-            Body::Batch(batch) if order == Order::Descending && batch.batch <= from => visit(entry),
-            _ => ControlFlow::Continue(()),
-        })
+        self.0.published.visit_batches(group, from, order, visit)
     }
 
     /// One entry.
     pub fn entry(&self, seq: Seq) -> Result<Option<Entry>, ReadError> {
-        Ok(self.memory().1.iter().find(|entry| entry.seq == seq).cloned())
+        self.0.published.entry(seq)
     }
 
     /// One batch of a group.
     pub fn batch(&self, group: &Group, batch: BatchNumber) -> Result<Option<Entry>, ReadError> {
-        let mut found = None;
-        self.visit_batches(group, batch, Order::Ascending, &mut |entry| {
-            found = Some(entry);
-            ControlFlow::Break(())
-        })?;
-        Ok(found.filter(|entry| matches!(&entry.body, Body::Batch(b) if b.batch == batch)))
+        self.0.published.batch(group, batch)
     }
 
     /// The group after its last entry at or before `seq`; none before its first.
     pub fn positions_as_of(&self, group: &Group, seq: Seq) -> Result<Option<AsOf>, ReadError> {
-        let mut as_of: Option<AsOf> = None;
-        self.visit_entries(Some(group), Seq::ZERO, Order::Ascending, &mut |entry| {
-            if entry.seq > seq {
-                return ControlFlow::Break(());
-            }
-            let mut positions = as_of.take().map(|as_of| as_of.positions).unwrap_or_default();
-            positions.apply(&entry);
-            as_of = Some(AsOf { seq: entry.seq, recorded_at: entry.recorded_at, positions });
-            ControlFlow::Continue(())
-        })?;
-        Ok(as_of)
+        self.0.published.positions_as_of(group, seq)
     }
 
     /// The last entry of the group, or of the journal, that was recorded at or before `time`.
     pub fn seq_at(&self, group: Option<&Group>, time: Timestamp) -> Result<Option<Seq>, ReadError> {
-        let mut found = None;
-        self.visit_entries(group, Seq::MAX, Order::Descending, &mut |entry| {
-            if entry.recorded_at > time {
-                return ControlFlow::Continue(());
-            }
-            found = Some(entry.seq);
-            ControlFlow::Break(())
-        })?;
-        Ok(found)
+        self.0.published.seq_at(group, time)
     }
 
     /// The group's oldest entry that is kept.
     pub fn oldest(&self, group: &Group) -> Result<Option<Entry>, ReadError> {
-        let mut found = None;
-        self.visit_entries(Some(group), Seq::ZERO, Order::Ascending, &mut |entry| {
-            found = Some(entry);
-            ControlFlow::Break(())
-        })?;
-        Ok(found)
+        self.0.published.oldest(group)
     }
 
-    /// Moves what the log holds into the store.
+    /// Moves what the log holds into the store; returns when that is done.
     pub fn seal(&self) -> Result<(), WriteError> {
-        Ok(())
+        let (reply, answer) = sync_channel(1);
+        self.request(Request::Seal(reply))?;
+        answer.recv().unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// Seals and closes; clones that are left can only read.
+    /// Seals and closes: all that was asked for is durable, and the next open has nothing to replay. Other clones can
+    /// only read from then on; the directory is free when the last of them is gone.
+    ///
+    /// # Errors
+    ///
+    /// What could not be sealed stays in the log, so nothing acknowledged is lost.
     pub fn close(self) -> Result<(), WriteError> {
-        Ok(())
+        let sealed = self.seal();
+        let ended = self.0.end();
+        sealed.and(ended)
     }
+}
+
+/// The decision of a commit.
+fn check(state: &State, commit: &Commit) -> Result<(Vec<Draft>, Option<Receipt>), Refused> {
+    match commit::check(state, commit)? {
+        Checked::Append(draft) => Ok((vec![draft], None)),
+        Checked::Repeat(receipt) => Ok((Vec::new(), Some(receipt))),
+    }
+}
+
+/// The receipt of what [`check`] decided.
+fn receipt(decided: Decided<Option<Receipt>, Refused>) -> Result<Receipt, CommitError> {
+    let (entries, repeated) = decided.map_err(|error| match error {
+        DecideError::Refused(refused) => CommitError::Refused(refused),
+        DecideError::Unavailable(error) => CommitError::Unavailable(error),
+    })?;
+    if let Some(receipt) = repeated {
+        return Ok(receipt);
+    }
+    match entries.into_iter().next() {
+        Some(Entry { seq, recorded_at, body: Body::Batch(batch), .. }) => {
+            Ok(Receipt { batch: batch.batch, seq, recorded_at, repeated: false, notes: batch.notes })
+        }
+        _ => unreachable!("an accepted commit appends a batch"),
+    }
+}
+
+impl Inner {
+    /// Ends the writer, all durable, and waits for it; an error if it could not be ended so.
+    fn end(&self) -> Result<(), WriteError> {
+        let Some(writer) = take(&self.writer) else { return Ok(()) };
+        // It has ended by itself only after a panic.
+        let _ = self.requests.send(Request::Stop);
+        match join(writer) {
+            Some(Ok(ended)) => ended,
+            // From within a decision, which can't wait for itself to end.
+            None => Ok(()),
+            Some(Err(_)) => Err(self.health.fail("the writer panicked; standard error tells where")),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Err(error) = self.end() {
+            tracing::warn!(%error, "the journal was not closed cleanly");
+        }
+        if let Some(sealing) = take(&self.sealing) {
+            let _ = join(sealing);
+        }
+    }
+}
+
+fn take<T>(thread: &Mutex<Option<JoinHandle<T>>>) -> Option<JoinHandle<T>> {
+    thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Waits for a thread, unless it is this one.
+fn join<T>(thread: JoinHandle<T>) -> Option<std::thread::Result<T>> {
+    (thread.thread().id() != std::thread::current().id()).then(|| thread.join())
 }

@@ -3,12 +3,13 @@
 //!
 //! - [`varint`]: numbers.
 //! - [`value`]: any one value: version, checksum, bincode.
-//! - [`record`]: one entry in the write-ahead log.
+//! - [`record`]: one entry in the write-ahead log; [`payload`]: those of one frame.
 //! - [`block`]: consecutive batches of one group, as columns.
 //! - [`seqs`]: which group, and which of its entries, each seq belongs to.
 
 pub mod block;
 mod compress;
+pub mod payload;
 pub mod record;
 pub mod seqs;
 pub mod value;
