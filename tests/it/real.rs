@@ -63,7 +63,7 @@ fn c02_recreated_topic_also_grown_past_the_stored_offset() {
     let first = program.json(&["batch", "g", "1"]);
     assert_eq!(text(&first["ranges"][0]["until_offset"]), "20");
     let refused = program.fails(3, &["rollback", "g", "--to-batch", "1", "--before"]);
-    assert!(refused.contains("recreated"), "{refused}");
+    assert!(refused.contains("deleted and created again"), "{refused}");
 }
 
 #[test]
@@ -186,31 +186,6 @@ fn c15b_a_topic_recreated_under_a_running_reader_is_read_whole() {
 }
 
 #[test]
-fn c15b_retention_that_passes_a_running_reader_is_a_loss_and_reading_goes_on() {
-    let (kafka, program, topic) = set_up("c15b-head", 2);
-    let gate = program.path("gate");
-    kafka.produce(&topic, 0, 10);
-    // The command of the first batch waits, so that the reader falls behind.
-    let script = format!("while [ ! -e {0} ]; do sleep 0.05; done; cat", gate.display());
-    let words = ["consume", "-g", "g", "-t", &topic, "--max-records", "10", "--discovery-interval", "500ms"];
-    let command = ["--", "sh", "-c", &script];
-    let mut running = program.spawn(&[&words[..], &command].concat());
-    kafka.produce(&topic, 1, 10);
-    std::fs::write(&gate, "").expect("a file");
-    let mut seen = 0;
-    running.read_until(|_| {
-        seen += 1;
-        seen == 20
-    });
-    drop(running);
-    kafka.produce(&topic, 0, 200);
-    kafka.delete_records(&topic, 0, 150);
-    let read = program.consume("g", &["-t", &topic]);
-    assert_eq!(read, numbered(&topic, 0, 150..210));
-    assert_eq!(program.losses("g"), [format!("{topic}/0 [10,150) expired")]);
-}
-
-#[test]
 fn c16_sigterm_ends_within_bounds_with_the_broker_gone() {
     let kafka = TestKafka::start(Options::default());
     let program = Program::new(&kafka.brokers());
@@ -287,13 +262,13 @@ fn a_compacted_topic_is_in_range_below_its_first_readable_record() {
     kafka.send(&topic, 0, &first);
     let readable = kafka.compact(&topic, 0);
     assert!(readable.first().is_some_and(|offset| *offset > 3), "{readable:?}");
-    let given = format!("{topic},0,3");
     program.ok(&["start", "g", "-t", &topic]);
-    program.ok(&["rollback", "g", "--to-offset", "3", "--execute", "--yes", "--reason", &given]);
+    program.ok(&["rollback", "g", "--to-offset", "3", "--execute", "--yes", "--reason", "a test"]);
     let start = program.json(&["start", "g", "-t", &topic]);
     assert_eq!((findings(&start), starts(&start["positions"])), (vec![], format!("{topic}/0 3")));
     let read = program.consume("g", &["-t", &topic]);
-    let expected: Vec<String> = readable.iter().map(|offset| format!("{topic}/0@{offset}")).collect();
+    // Fillers of the harness follow what compaction left.
+    let expected: Vec<String> = kafka.readable(&topic, 0).iter().map(|offset| format!("{topic}/0@{offset}")).collect();
     assert_eq!(read, expected);
     assert_eq!(program.losses("g"), [""; 0]);
 }
