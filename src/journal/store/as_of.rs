@@ -65,9 +65,10 @@ impl Shared {
         let (mut as_of, last_other) = match found {
             Some((key, bytes)) => {
                 let snapshot: Snapshot = value::decode(&bytes).map_err(|e| self.disk.codec_error(&key, e))?;
-                let at = keys::group_and_number(&key).and_then(|(_, number)| Seq::try_from(number).ok());
-                let at = at.ok_or_else(|| self.disk.damaged(keys::describe(&key)))?;
-                let Snapshot { recorded_at, last_other, positions } = snapshot;
+                let Snapshot { id, seq: at, recorded_at, last_other, positions } = snapshot;
+                if (id, at.as_u64()) != keys::group_and_number(&key).unwrap_or_default() {
+                    return Err(self.disk.damaged(format!("{}: it is another one", keys::describe(&key))));
+                }
                 (AsOf { seq: at, recorded_at, positions }, last_other)
             }
             None => {

@@ -12,6 +12,10 @@ const AIM: usize = 4020;
 /// Guesses before what fits is taken.
 const TRIES: usize = 5;
 
+/// Batches of a block whose batches don't fit a value each: what only the first of a block has to say of each partition
+/// is then said once for all of them.
+pub const WIDE: usize = 8;
+
 /// About how many bytes a batch takes in a block.
 pub fn weight(entry: &Entry) -> usize {
     match &entry.body {
@@ -23,15 +27,23 @@ pub fn weight(entry: &Entry) -> usize {
     }
 }
 
-/// Encodes as many of `entries` as fit one value, at least `fitting` (which are known to), at least one (which may
-/// be larger than a value); returns how many, and the bytes. `scale` is bytes a [`weight`], learned from each block.
+/// A block's worth of batches.
+pub struct Fitted {
+    /// How many.
+    pub count: usize,
+    /// The block.
+    pub bytes: Vec<u8>,
+}
+
+/// Encodes as many of `entries` as fit one value, at least `fitting` (which are known to). Where not even one fits, up to
+/// [`WIDE`] share a block of several values. `scale` is bytes a [`weight`], learned from each block.
 pub fn fit(
     group: u32,
     entries: &[Entry],
     fitting: usize,
     scale: &mut f64,
     topic_id: &dyn Fn(&TopicName) -> Option<u32>,
-) -> Result<(usize, Vec<u8>), CodecError> {
+) -> Result<Fitted, CodecError> {
     let most = entries.len().min(block::MAX_BATCHES);
     let mut weights = 0.0;
     let guess = entries[..most].iter().take_while(|entry| {
@@ -46,8 +58,8 @@ pub fn fit(
         let size = bytes.len();
         let weights: usize = entries[..count].iter().map(weight).sum();
         *scale = size as f64 / weights.max(1) as f64;
-        if size <= MAX_SINGLE || count == 1 {
-            best = Some((count, bytes));
+        if size <= MAX_SINGLE {
+            best = Some(Fitted { count, bytes });
             fits = count;
             if count == most || size >= FULL {
                 break;
@@ -60,11 +72,11 @@ pub fn fit(
         }
         count = (count * AIM / size).clamp(fits + 1, too_many - 1);
     }
-    match best {
-        Some(best) => Ok(best),
-        None => {
-            let count = fits.max(1);
-            Ok((count, block::encode(group, &entries[..count], topic_id)?))
-        }
+    if let Some(best) = best {
+        return Ok(best);
     }
+    // Nothing that was tried fits: what is known to, or wide batches.
+    let wide = entries[..most].iter().take(WIDE).take_while(|entry| weight(entry) as f64 * *scale > AIM as f64).count();
+    let count = if fits > 0 { fits } else { wide.max(1) };
+    Ok(Fitted { count, bytes: block::encode(group, &entries[..count], topic_id)? })
 }

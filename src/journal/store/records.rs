@@ -26,6 +26,8 @@ pub struct Sealed {
 /// `s`: a group as of a seal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SealedGroup {
+    /// Its id: a value that sits under another key is noticed.
+    pub id: u32,
     /// Its state.
     pub state: GroupState,
     /// Its newest entry that is no batch; 0 if there is none.
@@ -46,7 +48,11 @@ pub struct Pace {
 /// `p`: a group's positions after an entry of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When that entry was recorded.
+    /// The group's id.
+    pub id: u32,
+    /// The entry.
+    pub seq: Seq,
+    /// When it was recorded.
     pub recorded_at: Timestamp,
     /// The newest entry that is no batch, up to there; 0 if there is none.
     pub last_other: Seq,

@@ -15,7 +15,7 @@ use crate::offset::{Group, Seq, Timestamp, TopicName};
 use crate::positions::{GroupState, State};
 
 /// Entries that wait to be packed, over all groups, by [`pack::weight`]: bounds memory where there are many groups.
-const MAX_WAITING: usize = 8 << 20;
+const MAX_WAITING: usize = 4 << 20;
 /// A snapshot is due when this many times its size was written since the last.
 const SNAPSHOT_SHARE: u64 = 4;
 
@@ -43,8 +43,12 @@ pub(super) struct Side {
     pub pace: Pace,
     /// Whether it has entries in this seal, and its newest one.
     touched: Option<(Seq, Timestamp)>,
-    /// Batches that are in no block yet.
+    /// Batches that are in no block of this seal yet.
     waiting: Vec<Entry>,
+    /// How many of those, in front, are from the group's last sealed block, which still takes more.
+    reopened: usize,
+    /// Whether that block was looked at in this seal.
+    looked: bool,
     weight: usize,
     /// Bytes a weight, in blocks.
     scale: f64,
@@ -109,9 +113,14 @@ impl Sealer {
             side.waiting.push(entry.clone());
             side.weight += weight;
             self.waiting += weight;
-            let due = side.weight as f64 * side.scale >= MAX_SINGLE as f64;
+            // A batch that fills a value by itself shares its block with a few like it.
+            let wide = weight as f64 * side.scale >= MAX_SINGLE as f64;
+            let due = match wide {
+                true => side.weight >= weight * pack::WIDE,
+                false => side.weight as f64 * side.scale.min(1.0) >= 2.0 * MAX_SINGLE as f64,
+            };
             if due || side.waiting.len() >= block::MAX_BATCHES {
-                self.pack(id)?;
+                self.pack(id, false)?;
             } else if self.waiting >= MAX_WAITING {
                 self.pack_all()?;
             }
@@ -192,46 +201,54 @@ impl Sealer {
         let mut waiting: Vec<u32> =
             self.groups.iter().filter(|(_, s)| !s.waiting.is_empty()).map(|(id, _)| *id).collect();
         waiting.sort_unstable();
-        waiting.into_iter().try_for_each(|id| self.pack(id))
+        waiting.into_iter().try_for_each(|id| self.pack(id, true))
     }
 
-    /// Puts the waiting batches of a group into blocks, the group's last, open block first.
-    fn pack(&mut self, id: u32) -> Result<(), StoreError> {
+    /// Puts the waiting batches of a group into blocks: all, or those that fill one. The last, open block of the seal
+    /// before, or of this one, is filled up first.
+    fn pack(&mut self, id: u32, all: bool) -> Result<(), StoreError> {
         let shared = Arc::clone(&self.shared);
         let Some(side) = self.groups.get_mut(&id) else {
             return Ok(());
         };
-        let mut entries = Vec::with_capacity(side.waiting.len());
-        let mut replaced = 0;
-        if let Some((key, bytes)) = last_block(&self.writes, &shared, id)?
-            && bytes.len() < pack::FULL
-        {
-            replaced = bytes.len() as u64;
-            let batches = shared.batches(id, &key, &bytes)?;
-            for entry in batches {
-                entries.push(entry.map_err(|e| shared.disk.codec_error(&key, e))?);
+        if !side.looked {
+            side.looked = true;
+            if let Some((key, bytes)) = last_block(&self.writes, &shared, id)?
+                && bytes.len() < pack::FULL
+            {
+                let batches = shared.batches(id, &key, &bytes)?.collect::<Result<Vec<_>, _>>();
+                let mut entries = batches.map_err(|e| shared.disk.codec_error(&key, e))?;
+                side.reopened = entries.len();
+                side.pace.since = side.pace.since.saturating_sub(bytes.len() as u64);
+                entries.append(&mut side.waiting);
+                side.waiting = entries;
             }
         }
-        let mut fitting = entries.len();
-        entries.append(&mut side.waiting);
-        self.waiting -= std::mem::take(&mut side.weight);
         let names = shared.names();
         let topic_id = |topic: &TopicName| names.topics.id(topic);
-        let mut written = 0;
-        let mut left = &entries[..];
-        while let Some(first) = left.first() {
+        let mut packed = 0;
+        while let Some(first) = side.waiting.get(packed) {
             let unstorable = |e: CodecError| StoreError::Unstorable { seq: first.seq, why: e.to_string() };
             let Body::Batch(batch) = &first.body else {
                 return Err(unstorable(CodecError::Malformed("an entry that is no batch")));
             };
-            let (count, bytes) = pack::fit(id, left, fitting, &mut side.scale, &topic_id).map_err(unstorable)?;
-            disk::put(&mut self.writes, &keys::block(id, batch.batch.as_u64()), &bytes);
-            written += bytes.len() as u64;
-            left = &left[count..];
-            fitting = 0;
+            let left = &side.waiting[packed..];
+            let fitted = pack::fit(id, left, side.reopened, &mut side.scale, &topic_id).map_err(unstorable)?;
+            let full = fitted.bytes.len() >= pack::FULL || fitted.count >= block::MAX_BATCHES;
+            if !all && fitted.count == left.len() && !full {
+                break; // more may come
+            }
+            disk::put(&mut self.writes, &keys::block(id, batch.batch.as_u64()), &fitted.bytes);
+            side.pace.since += fitted.bytes.len() as u64;
+            packed += fitted.count;
+            side.reopened = 0;
         }
         drop(names);
-        side.pace.since += written.saturating_sub(replaced);
+        side.waiting.drain(..packed);
+        // What is left is from this seal or was reopened; after `all`, the last block is looked at again.
+        side.looked = !all;
+        let weight = side.waiting.iter().map(pack::weight).sum();
+        self.waiting = self.waiting.saturating_sub(std::mem::replace(&mut side.weight, weight)) + weight;
         self.snapshot_if_due(id)
     }
 
@@ -253,7 +270,7 @@ impl Sealer {
         let Some(positions) = positions else {
             return Ok(()); // entries without a group have none
         };
-        let snapshot = Snapshot { recorded_at, last_other, positions };
+        let snapshot = Snapshot { id, seq, recorded_at, last_other, positions };
         let bytes = self.put_value(keys::snapshot(id, seq), &snapshot)?;
         if let Some(side) = self.groups.get_mut(&id) {
             side.pace = Pace { since: 0, snapshot: bytes as u64 };
@@ -334,7 +351,7 @@ impl Sealer {
             })?;
         }
         let head = Head { last_batch: state.positions.batch.as_u64(), last_other: side.last_other };
-        let record = SealedGroup { state, last_other: side.last_other, pace: side.pace };
+        let record = SealedGroup { id, state, last_other: side.last_other, pace: side.pace };
         self.put_value(keys::state(id, seal), &record)?;
         Ok(head)
     }

@@ -8,7 +8,7 @@ use super::error::StoreError;
 use super::names::Names;
 use super::records::{Sealed, SealedGroup};
 use super::seal::Side;
-use super::{Head, Published, Sealer, Shared, Store, keys, pack};
+use super::{Head, Published, Sealer, Shared, Store, keys};
 use crate::entry::Entry;
 use crate::journal::codec::seqs::Seqs;
 use crate::journal::codec::{block, value};
@@ -71,9 +71,9 @@ fn load_states(disk: &Disk, sealed: &Sealed) -> Result<(BTreeMap<u32, (u64, Seal
     let mut states = BTreeMap::new();
     for (id, seal) in newest {
         let key = keys::state(id, seal);
-        let record = disk.value(&key)?;
-        let record =
-            record.ok_or_else(|| disk.damaged(format!("{}: its first piece is missing", keys::describe(&key))))?;
+        let record: Option<SealedGroup> = disk.value(&key)?;
+        let record = record.filter(|record| record.id == id);
+        let record = record.ok_or_else(|| disk.damaged(format!("{} is missing", keys::describe(&key))))?;
         states.insert(id, (seal, record));
     }
     Ok((states, stale))
@@ -139,8 +139,7 @@ fn sweep_group(shared: &Shared, id: u32, sealed: Sealed, data: &mut Writes) -> R
         let entries = entries.map_err(|e| disk.codec_error(&key, e))?;
         let names = shared.names();
         let topic_id = |topic: &TopicName| names.topics.id(topic);
-        let (_, bytes) =
-            pack::fit(id, &entries, entries.len(), &mut 1.0, &topic_id).map_err(|e| disk.codec_error(&key, e))?;
+        let bytes = block::encode(id, &entries, &topic_id).map_err(|e| disk.codec_error(&key, e))?;
         disk::put(data, &key, &bytes);
     }
     Ok(())

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn topic(id: u32) -> Option<TopicName> {
-    TopicName::new(["orders", "payments", "a.b"].get(id as usize - 1)?).ok()
+    TopicName::new(["orders", "payments", "a.b"].get((id as usize).checked_sub(1)?)?).ok()
 }
 
 fn id(name: &TopicName) -> Option<u32> {
