@@ -1,12 +1,12 @@
 //! Killed processes and power cuts: what was acknowledged is there afterwards, all of a batch or none of it, and nothing
 //! that was never written.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidelog::commit::Commit;
@@ -89,10 +89,14 @@ fn options() -> Options {
 /// The child: goes on with the journal and prints the seq of each acknowledged entry; dies at the given point.
 fn child(dir: &Path) {
     let mut options = options();
-    let point: u64 = std::env::var(POINT).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
-    let passed = AtomicU64::new(0);
-    options.crash_at = Some(Arc::new(move |_| {
-        if passed.fetch_add(1, Ordering::SeqCst) + 1 == point {
+    let point = std::env::var(POINT).ok().and_then(|text| text.parse::<Point>().ok());
+    let passed = Arc::new(Mutex::new(BTreeMap::<&str, u64>::new()));
+    let counts = Arc::clone(&passed);
+    options.crash_at = Some(Arc::new(move |name| {
+        let mut counts = counts.lock().expect("no panic");
+        let count = counts.entry(name).or_default();
+        *count += 1;
+        if point.as_ref().is_some_and(|point| point.name == name && point.nth == *count) {
             std::process::abort();
         }
     }));
@@ -118,14 +122,38 @@ fn child(dir: &Path) {
         say(format!("seq {seq}\n"));
     }
     journal.close().expect("a clean close");
+    for (name, count) in passed.lock().expect("no panic").iter() {
+        say(format!("passed {name}:{count}\n"));
+    }
     say("seq done\n".to_owned());
+}
+
+/// Where a child dies: when it comes to the place of this name for the nth time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    name: String,
+    nth: u64,
+}
+
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.name, self.nth)
+    }
+}
+
+impl std::str::FromStr for Point {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Point, String> {
+        let (name, nth) = text.split_once(':').ok_or(text)?;
+        Ok(Point { name: name.to_owned(), nth: nth.parse().map_err(|_| text)? })
+    }
 }
 
 fn seq_of(seq: u64) -> Seq {
     Seq::try_from(seq).expect("small")
 }
 
-fn spawn(test: &str, dir: &Path, point: Option<u64>, batches: u64) -> Child {
+fn spawn(test: &str, dir: &Path, point: Option<&Point>, batches: u64) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("the test binary"));
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(DIR, dir);
     command.env(BATCHES, batches.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -139,12 +167,17 @@ fn spawn(test: &str, dir: &Path, point: Option<u64>, batches: u64) -> Child {
 struct Said {
     acknowledged: u64,
     done: bool,
+    /// The places that it came through, each with how often.
+    passed: Vec<Point>,
 }
 
 fn read(said: &str) -> Said {
-    let mut all = Said { acknowledged: 0, done: false };
+    let mut all = Said { acknowledged: 0, done: false, passed: Vec::new() };
     // The harness writes on the same line; a torn last line has no end.
     for line in said.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        if let Some((_, point)) = line.trim_end().rsplit_once("passed ") {
+            all.passed.extend(point.parse::<Point>());
+        }
         let Some((_, word)) = line.trim_end().rsplit_once("seq ") else { continue };
         match word.strip_prefix("open ").unwrap_or(word).parse() {
             Ok(seq) => all.acknowledged = seq,
@@ -154,7 +187,7 @@ fn read(said: &str) -> Said {
     all
 }
 
-fn run(test: &str, dir: &Path, point: Option<u64>, batches: u64) -> Said {
+fn run(test: &str, dir: &Path, point: Option<&Point>, batches: u64) -> Said {
     let mut child = spawn(test, dir, point, batches);
     let mut said = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
@@ -202,25 +235,29 @@ fn each_kill_point_keeps_what_was_acknowledged() {
     }
     const TEST: &str = "crash::each_kill_point_keeps_what_was_acknowledged";
     // Enough for several rotations, seals, and a seal at the close.
-    let batches = 1_200;
-    let mut points = 0;
-    for point in 1.. {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let first = run(TEST, dir.path(), Some(point), batches);
-        check(dir.path(), first.acknowledged, &format!("killed at point {point}"));
-        if first.done {
-            break;
+    let batches = 500;
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let whole = run(TEST, dir.path(), None, batches);
+    check(dir.path(), batches, "not killed");
+    let mut killed = 0;
+    for Point { name, nth: count } in whole.passed {
+        for nth in BTreeSet::from([1, 2, count / 2, count]) {
+            let point = Point { name: name.clone(), nth };
+            let dir = tempfile::tempdir().expect("a temporary directory");
+            let first = run(TEST, dir.path(), Some(&point), batches);
+            killed += u32::from(!first.done);
+            // Killed again while opening what the first kill left, or going on from there.
+            let what = if nth % 2 == 0 {
+                check(dir.path(), first.acknowledged, &format!("killed at {point}"));
+                continue;
+            } else {
+                format!("killed at {point}, then again")
+            };
+            let second = run(TEST, dir.path(), Some(&Point { nth: 1, ..point }), batches);
+            check(dir.path(), second.acknowledged.max(first.acknowledged), &what);
         }
-        points += 1;
-        // Killed again while opening what the first kill left, and going on from there.
-        let again = 1 + point % 13;
-        let copy = tempfile::tempdir().expect("a temporary directory");
-        let first = run(TEST, copy.path(), Some(point), batches);
-        let second = run(TEST, copy.path(), Some(again), batches);
-        let acknowledged = second.acknowledged.max(first.acknowledged);
-        check(copy.path(), acknowledged, &format!("killed at point {point}, then at point {again}"));
     }
-    assert!(points > 50, "only {points} kill points: the hook is not called at each write");
+    assert!(killed > 50, "only {killed} kills: the hook is not called at each write");
 }
 
 #[test]
@@ -315,8 +352,9 @@ fn a_power_cut_loses_nothing_acknowledged() {
 
 /// Like [`check`], for a child that went on acknowledging while its answers waited in the pipe.
 fn check_at_least(dir: &Path, acknowledged: u64, what: &str) {
-    let newest = Journal::open(dir, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let newest = newest.with_state(|state| state.seq).as_u64();
+    let journal = Journal::open(dir, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let newest = journal.with_state(|state| state.seq).as_u64();
+    drop(journal);
     assert!(newest >= acknowledged, "{what}: {newest} entries, {acknowledged} acknowledged");
     check(dir, newest, what);
 }

@@ -59,11 +59,6 @@ impl<N: Clone + Eq + std::hash::Hash> Table<N> {
 }
 
 impl Names {
-    /// The id of a group that the segment names.
-    pub fn group_id(&self, group: &Group) -> Option<u32> {
-        self.groups.ids.get(group).copied()
-    }
-
     fn put_group(&mut self, out: &mut Vec<u8>, group: Option<&Group>) {
         let Some(group) = group else { return varint::put(out, 0) };
         match self.groups.ids.get(group) {

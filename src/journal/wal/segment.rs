@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{Seqs, WalError};
-use super::frame::{
-    BadHeader, FRAME_BYTES, FRAMES_AT, Frame, HEADER_BYTES, Header, Kind, MARK_BYTES, MARKS_AT, VERSION,
-};
+use super::frame::{BadHeader, FRAMES_AT, Frame, HEADER_BYTES, Header, Kind, MARK_BYTES, MARKS_AT, VERSION};
 use super::scan::{FrameReader, Step};
 use crate::offset::Seq;
 
