@@ -54,16 +54,15 @@ impl Demo {
             .map_err(|source| Failure::System { what: "listening for signals", source })?;
         let journal = opening::or_new(&dir, Durability::Fsync)?;
         let done = World::new(journal.clone()).and_then(|world| {
-            let told = steps::all(&world, out, &stop)?;
+            steps::all(&world, out, &stop)?;
             if stop.is_asked() || self.exit {
-                return Ok(told);
+                return Ok(());
             }
             say(out, format!("Group {} goes on, a batch every second. Ctrl-C ends it.", world.group))?;
             if self.journal.is_none() {
                 say(out, "With -j DIR the journal is kept, to be asked afterwards: tidelog history GROUP -j DIR")?;
             }
-            go_on(&world, out, &stop)?;
-            Ok(told)
+            go_on(&world, out, &stop)
         });
         let closed = journal.close().map_err(Failure::from);
         runtime.shutdown_background();

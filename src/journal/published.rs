@@ -73,11 +73,6 @@ impl Published {
         self.memory_mut().tail.forget(sealed);
     }
 
-    /// Bytes of the unsealed tail.
-    pub fn tail_bytes(&self) -> usize {
-        self.memory().tail.bytes()
-    }
-
     /// The newest published seq, to be watched.
     pub fn subscribe(&self) -> watch::Receiver<Seq> {
         self.newest.subscribe()

@@ -30,7 +30,7 @@ struct Segment {
     names: Names,
     /// The records, one after the other.
     bytes: Vec<u8>,
-    /// By entry: where its record ends, its group (the place in `groups`, none for an entry without), when it was recorded.
+    /// By entry: where its record ends, and when it was recorded.
     index: Vec<Slot>,
     groups: Vec<OfGroup>,
     places: HashMap<Group, u32>,
@@ -39,7 +39,6 @@ struct Segment {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     end: usize,
-    group: Option<u32>,
     recorded_at: Timestamp,
 }
 
@@ -76,11 +75,6 @@ impl Tail {
     /// The first seq that is here, or would be.
     pub fn first(&self) -> Seq {
         self.segments.front().map_or(seq(self.end), |segment| seq(segment.first))
-    }
-
-    /// Bytes that it holds.
-    pub fn bytes(&self) -> usize {
-        self.segments.iter().map(|segment| segment.bytes.len()).sum()
     }
 
     /// From the next entry on another segment of the log is meant: names are defined anew.
@@ -218,7 +212,7 @@ impl Segment {
                 of_group.since = 0;
             }
         }
-        self.index.push(Slot { end: self.bytes.len(), group, recorded_at: entry.recorded_at });
+        self.index.push(Slot { end: self.bytes.len(), recorded_at: entry.recorded_at });
     }
 
     fn read(&self, walk: Walk<'_>, limit: usize, found: &mut Vec<Entry>) -> Result<(), CodecError> {
@@ -348,6 +342,6 @@ mod tests {
         tail.forget(seq(9));
         assert_eq!((tail.first(), seqs(&tail, None, 0, Order::Ascending, 99)), (seq(10), vec![10]));
         tail.forget(seq(10));
-        assert_eq!((tail.first(), tail.bytes()), (seq(11), 0));
+        assert_eq!(tail.first(), seq(11));
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::wait::{DEADLINE, wait_for};
+use crate::wait::wait_for;
 
 /// A journal, and the program called for it.
 pub struct Program {
@@ -29,11 +29,6 @@ impl Program {
     /// A new journal, not made yet, with the brokers that commands which take any are given.
     pub fn new(brokers: &str) -> Program {
         Program { dir: tempfile::tempdir().expect("a temporary directory"), brokers: brokers.to_owned() }
-    }
-
-    /// The same journal in front of other brokers.
-    pub fn with_brokers(self, brokers: &str) -> Program {
-        Program { brokers: brokers.to_owned(), ..self }
     }
 
     /// A place beside the journal.
@@ -247,6 +242,3 @@ pub fn record(line: &str) -> String {
     let offset = record["offset"].as_str().map_or_else(|| record["offset"].to_string(), str::to_owned);
     format!("{}/{}@{offset}", text(&record["topic"]), record["partition"])
 }
-
-/// Deadline of a wait for something that a consumer does.
-pub const SOON: Duration = DEADLINE;

@@ -19,10 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the consumer looks for new topics.
 const DISCOVERY: Duration = Duration::from_millis(300);
 
+/// One of them.
+type Step = fn(&World, &mut Out, &Stop) -> Result<(), Failure>;
+
 /// All steps, in order; ends early, and well, when the process is told to stop.
 pub fn all(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
-    let steps: [fn(&World, &mut Out, &Stop) -> Result<(), Failure>; 5] = [consume, lose, start_again, grow, roll_back];
-    for step in steps {
+    const STEPS: [Step; 5] = [consume, lose, start_again, grow, roll_back];
+    for step in STEPS {
         if stop.is_asked() {
             return Ok(());
         }

@@ -1,11 +1,11 @@
 //! Bytes: the one place of each format. Every decoder checks a checksum first, trusts no length, and says what is wrong
 //! instead of panicking.
 //!
-//! - [`varint`]: numbers.
-//! - [`value`]: any one value: version, checksum, bincode.
-//! - [`record`]: one entry in the write-ahead log; [`payload`]: those of one frame.
-//! - [`block`]: consecutive batches of one group, as columns.
-//! - [`seqs`]: which group, and which of its entries, each seq belongs to.
+//! - numbers are in [`varint`];
+//! - any one value (version, checksum, bincode) in [`value`];
+//! - one entry in the write-ahead log in [`record`], those of one frame in [`payload`];
+//! - consecutive batches of one group, as columns, in [`block`];
+//! - which group, and which of its entries, each seq belongs to, in [`seqs`].
 
 pub mod block;
 mod compress;

@@ -129,6 +129,7 @@ impl Disk {
     }
 
     /// The key of the last record below `end` that shares its first `prefix` bytes.
+    #[cfg(test)]
     pub fn key_before(&self, end: &[u8], prefix: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.call(|db| db.get_lt(end))?;
         Ok(found.filter(|(key, _)| key.get(..prefix) == end.get(..prefix)).map(|(key, _)| keys::piece(&key, 0)))

@@ -18,6 +18,7 @@ mod read;
 mod records;
 mod seal;
 mod sweep;
+#[cfg(test)]
 mod verify;
 mod walk;
 

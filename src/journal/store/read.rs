@@ -8,7 +8,7 @@ use super::walk::{BatchWalk, GroupWalk};
 use super::{Order, Shared, Store, View, keys};
 use crate::entry::Entry;
 use crate::journal::codec::seqs::{Seqs, Slot};
-use crate::offset::{BatchNumber, Group, Seq, Timestamp};
+use crate::offset::{BatchNumber, Group, Seq};
 
 /// Groups whose last block is kept while entries of all groups are visited: bounds memory.
 const MAX_WALKS: usize = 64;
@@ -68,24 +68,6 @@ impl Store {
         }
         let slot = self.0.slot(&self.0.seqs_at(seq)?, seq)?;
         self.0.slot_entry(slot, seq, &mut HashMap::new(), Order::Ascending).map(Some)
-    }
-
-    /// The batch `batch` of `group`; none if there is no such batch, or it is not sealed.
-    pub fn batch(&self, group: &Group, batch: BatchNumber) -> Result<Option<Entry>, StoreError> {
-        match self.0.view(group) {
-            Some(view) => BatchWalk::new(Order::Ascending, batch.as_u64()).next(&self.0, &view),
-            None => Ok(None),
-        }
-    }
-
-    /// Seq and time of the first entry of `group`; none if it has none.
-    pub fn oldest(&self, group: &Group) -> Result<Option<(Seq, Timestamp)>, StoreError> {
-        let mut oldest = None;
-        self.visit_entries(Some(group), Seq::ZERO, Order::Ascending, &mut |entry| {
-            oldest = Some((entry.seq, entry.recorded_at));
-            ControlFlow::Break(())
-        })?;
-        Ok(oldest)
     }
 }
 

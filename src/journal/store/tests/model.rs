@@ -77,11 +77,18 @@ pub fn check(store: &Store, entries: &[Entry]) {
         assert_eq!(store.entry(entry.seq).unwrap().as_ref(), Some(entry));
         let Some(of) = &entry.group else { continue };
         if let Body::Batch(batch) = &entry.body {
-            assert_eq!(store.batch(of, batch.batch).unwrap().as_ref(), Some(entry));
+            let mut found = None;
+            let take = &mut |batch| {
+                found = Some(batch);
+                ControlFlow::Break(())
+            };
+            store.visit_batches(of, batch.batch, Order::Ascending, take).unwrap();
+            assert_eq!(found.as_ref(), Some(entry));
         }
-        let as_of = folded.entry(of.clone()).or_insert_with(|| {
-            assert_eq!(store.oldest(of).unwrap(), Some((entry.seq, entry.recorded_at)));
-            AsOf { seq: entry.seq, recorded_at: entry.recorded_at, positions: Positions::default() }
+        let as_of = folded.entry(of.clone()).or_insert_with(|| AsOf {
+            seq: entry.seq,
+            recorded_at: entry.recorded_at,
+            positions: Positions::default(),
         });
         as_of.positions.apply(entry);
         (as_of.seq, as_of.recorded_at) = (entry.seq, entry.recorded_at);
