@@ -1,3 +1,5 @@
+//! Blocks as they are written and read, and what is no block.
+
 use proptest::prelude::*;
 
 use super::*;

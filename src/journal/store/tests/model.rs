@@ -1,3 +1,5 @@
+//! The store against a plain fold.
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
