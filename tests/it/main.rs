@@ -5,6 +5,8 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 mod crash;
+mod damage;
+mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
@@ -23,5 +25,4 @@ mod model;
 #[cfg(feature = "cli")]
 mod program;
 mod tidy;
-#[cfg(feature = "kafka")]
 mod wait;
