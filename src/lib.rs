@@ -46,3 +46,8 @@ pub mod kafka;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+/// The README's Rust, compiled.
+#[cfg(all(doctest, feature = "kafka"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -9,6 +9,7 @@ mod positions;
 mod record;
 mod rollback;
 mod start;
+mod target;
 
 use serde::{Deserialize, Serialize, Serializer};
 

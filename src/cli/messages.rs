@@ -15,7 +15,7 @@ use crate::cli::args::{Common, LogFormat};
 /// else the flags do.
 pub fn set_up(common: &Common) {
     let chosen = match (common.quiet, common.verbose) {
-        (true, _) => "error",
+        (true, _) => "error,librdkafka=off",
         (false, 0) => "warn,tidelog=info",
         (false, 1) => "info,tidelog=debug",
         (false, _) => "trace",

@@ -60,9 +60,9 @@ const CLOCKS_APART_MS: u64 = 60_000;
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let broker = if self.moment.is_given() { None } else { self.kafka.broker()? };
         let journal = opening::existing(&self.journal.journal)?;
         let state = opening::group_state(&journal, &group)?;
+        let broker = if self.moment.is_given() { None } else { self.kafka.broker()? };
         let answer = match self.moment.seq(&journal, &group)? {
             Some(seq) => {
                 let Some(past) = journal.positions_as_of(&group, seq)? else {

@@ -87,8 +87,8 @@ impl Rollback {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
         let (request, agreed) = self.request(&group)?;
-        let broker = if self.unchecked { None } else { self.kafka.broker()? };
         let journal = opening::existing(&self.journal.journal)?;
+        let broker = if self.unchecked { None } else { self.kafka.broker()? };
         let control = opening::control(journal.clone(), broker);
         let shown = Shown { out, group: &group, target: request.to.to_string(), format: self.output.output };
         let done = match self.reason.filter(|_| self.execute) {

@@ -41,6 +41,7 @@ use tokio::sync::{oneshot, watch};
 pub use self::error::{CommitError, DecideError, OpenError, ReadError, WriteError};
 use self::health::Health;
 use self::lock::Directory;
+pub use self::lock::FORMAT_VERSION;
 use self::published::Published;
 use self::request::{Decided, Decision, Request};
 pub use self::store::{AsOf, Order};

@@ -80,7 +80,7 @@ fn a_command_gets_a_batch_on_its_input_and_what_it_is_in_its_environment() {
 
 #[test]
 fn a_command_that_fails_is_tried_again_and_then_given_up_with_9() {
-    let (_mock, program) = set_up(1, 5);
+    let (mock, program) = set_up(1, 5);
     let tries = program.path("tries");
     let script = format!("cat > /dev/null; echo >> {0}; test $(wc -l < {0}) -ge 3", tries.display());
     let words = ["--until-latest", "--retries", "1", "--", "sh", "-c", &script];
@@ -89,9 +89,9 @@ fn a_command_that_fails_is_tried_again_and_then_given_up_with_9() {
     assert_eq!(program.positions("g"), "orders/0 0");
     program.ok(&[&GROUP[..], &words].concat());
     assert_eq!(program.positions("g"), "orders/0 5");
-    let nowhere =
-        program.fails(9, &[&GROUP[..], &["--", "/nowhere/at/all"]].concat().iter().map(|w| *w).collect::<Vec<_>>());
-    assert!(nowhere.contains("can't be run") || nowhere.is_empty(), "{nowhere}");
+    produce(&mock, 0, 1);
+    let nowhere = program.fails(9, &[&GROUP[..], &["--", "/nowhere/at/all"]].concat());
+    assert!(nowhere.contains("can't be run"), "{nowhere}");
 }
 
 #[test]
@@ -119,12 +119,9 @@ fn sigterm_is_0_and_sigint_130_with_all_committed() {
             .expect("runs");
         let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
         let mut line = String::new();
-        while !line.trim_end().ends_with(']') || record(line.trim_end()) != "orders/0@19" {
+        while line.is_empty() || record(line.trim_end()) != "orders/0@19" {
             line.clear();
             std::io::BufRead::read_line(&mut out, &mut line).expect("text");
-            if record(line.trim_end()) == "orders/0@19" {
-                break;
-            }
         }
         // The commit follows the flush at once; the signal must not come between.
         std::thread::sleep(Duration::from_millis(300));
@@ -152,10 +149,10 @@ fn sigterm_lets_the_command_finish_its_batch() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly_and_the_batch_is_not_committed() {
-    let (_mock, program) = set_up(1, 5_000);
+    let (mock, program) = set_up(1, 5_000);
     let binary = env!("CARGO_BIN_EXE_tidelog");
     let script = format!("{binary} -q consume -b \"$BROKERS\" -j \"$DIR\" -g g -t orders --until-latest | head -n 1");
-    let brokers = _mock.config().brokers().to_owned();
+    let brokers = mock.config().brokers().to_owned();
     let done = Command::new("bash")
         .args(["-o", "pipefail", "-c", &script])
         .env("BROKERS", brokers)

@@ -37,7 +37,8 @@ fn killed_between_any_two_steps_nothing_is_missing_and_nothing_counts_twice() {
         kills += usize::from(output.status.code().is_none());
     }
     assert!(kills > STEPS.len(), "only {kills} of the blows fell");
-    let last = program.command(&[&words[..], &["--", "sh", "-c", "cat >> \"$SINK\""]].concat()).env("SINK", &sink).output();
+    let last =
+        program.command(&[&words[..], &["--", "sh", "-c", "cat >> \"$SINK\""]].concat()).env("SINK", &sink).output();
     assert!(last.expect("the program starts").status.success());
 
     let taken: Vec<String> = records(&std::fs::read_to_string(&sink).expect("the sink"));
@@ -50,7 +51,8 @@ fn killed_between_any_two_steps_nothing_is_missing_and_nothing_counts_twice() {
     for batch in program.lines(&["history", "g", "--order", "asc", "--limit", "1000"]) {
         for range in batch["ranges"].as_array().expect("a list") {
             let place = &mut next[range["partition"].as_u64().expect("a number") as usize];
-            let [from, until] = ["from_offset", "until_offset"].map(|name| text(&range[name]).parse::<u64>().expect("digits"));
+            let [from, until] =
+                ["from_offset", "until_offset"].map(|name| text(&range[name]).parse::<u64>().expect("digits"));
             assert_eq!(from, *place, "{batch}");
             *place = until;
         }

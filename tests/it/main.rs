@@ -21,8 +21,12 @@ mod kafka_look;
 mod kafka_mock;
 #[cfg(feature = "kafka")]
 mod kafka_running;
+#[cfg(feature = "cli")]
+mod kill;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+#[cfg(feature = "cli")]
+mod real;
 mod tidy;
 mod wait;

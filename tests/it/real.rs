@@ -63,7 +63,7 @@ fn c02_recreated_topic_also_grown_past_the_stored_offset() {
     let first = program.json(&["batch", "g", "1"]);
     assert_eq!(text(&first["ranges"][0]["until_offset"]), "20");
     let refused = program.fails(3, &["rollback", "g", "--to-batch", "1", "--before"]);
-    assert!(refused.contains("recreated"), "{refused}");
+    assert!(refused.contains("deleted and created again"), "{refused}");
 }
 
 #[test]
@@ -108,10 +108,14 @@ fn c05_growth_between_runs_starts_at_its_earliest() {
 fn c07_markers_aborted_records_and_compaction_leave_no_hole_and_no_lag() {
     let (kafka, program, topic) = set_up("c07", 1);
     let id = kafka.unique("c07-tx");
-    kafka.begin(&id).send(&topic, 0, 5).commit();
+    let mut committed = kafka.begin(&id);
+    committed.produce(&topic, 0, 5);
+    committed.commit();
     assert_eq!(program.consume("g", &["-t", &topic]), numbered(&topic, 0, 0..5));
     assert_eq!(program.positions("g"), format!("{topic}/0 6"), "past the marker");
-    kafka.begin(&id).send(&topic, 0, 3).abort();
+    let mut aborted = kafka.begin(&id);
+    aborted.produce(&topic, 0, 3);
+    aborted.abort();
     assert_eq!(program.consume("g", &["-t", &topic]), [""; 0]);
     kafka.produce(&topic, 0, 1);
     let read = program.consume("g", &["-t", &topic]);
@@ -145,7 +149,8 @@ fn c12_a_policy_of_fail_refuses_the_same_each_time() {
 fn c12b_an_open_transaction_is_no_lost_tail() {
     let (kafka, program, topic) = set_up("c12b", 1);
     kafka.produce(&topic, 0, 10);
-    let open = kafka.begin(&kafka.unique("c12b-tx")).send(&topic, 0, 7);
+    let mut open = kafka.begin(&kafka.unique("c12b-tx"));
+    open.produce(&topic, 0, 7);
     let all = ["-t", &topic, "--isolation", "read_uncommitted"];
     assert_eq!(program.consume("all", &all), numbered(&topic, 0, 0..17));
     let start = program.json(&["start", "all", "-t", &topic]);
@@ -178,31 +183,6 @@ fn c15b_a_topic_recreated_under_a_running_reader_is_read_whole() {
     let done = running.terminate();
     assert_eq!(done.code, 0, "{done:#?}");
     assert_eq!(program.positions("g"), format!("{topic}/0 800"));
-}
-
-#[test]
-fn c15b_retention_that_passes_a_running_reader_is_a_loss_and_reading_goes_on() {
-    let (kafka, program, topic) = set_up("c15b-head", 2);
-    let gate = program.path("gate");
-    kafka.produce(&topic, 0, 10);
-    // The command of the first batch waits, so that the reader falls behind.
-    let script = format!("while [ ! -e {0} ]; do sleep 0.05; done; cat", gate.display());
-    let words = ["consume", "-g", "g", "-t", &topic, "--max-records", "10", "--discovery-interval", "500ms"];
-    let command = ["--", "sh", "-c", &script];
-    let mut running = program.spawn(&[&words[..], &command].concat());
-    kafka.produce(&topic, 1, 10);
-    std::fs::write(&gate, "").expect("a file");
-    let mut seen = 0;
-    running.read_until(|_| {
-        seen += 1;
-        seen == 20
-    });
-    drop(running);
-    kafka.produce(&topic, 0, 200);
-    kafka.delete_records(&topic, 0, 150);
-    let read = program.consume("g", &["-t", &topic]);
-    assert_eq!(read, numbered(&topic, 0, 150..210));
-    assert_eq!(program.losses("g"), [format!("{topic}/0 [10,150) expired")]);
 }
 
 #[test]
@@ -282,13 +262,13 @@ fn a_compacted_topic_is_in_range_below_its_first_readable_record() {
     kafka.send(&topic, 0, &first);
     let readable = kafka.compact(&topic, 0);
     assert!(readable.first().is_some_and(|offset| *offset > 3), "{readable:?}");
-    let given = format!("{topic},0,3");
     program.ok(&["start", "g", "-t", &topic]);
-    program.ok(&["rollback", "g", "--to-offset", "3", "--execute", "--yes", "--reason", &given]);
+    program.ok(&["rollback", "g", "--to-offset", "3", "--execute", "--yes", "--reason", "a test"]);
     let start = program.json(&["start", "g", "-t", &topic]);
     assert_eq!((findings(&start), starts(&start["positions"])), (vec![], format!("{topic}/0 3")));
     let read = program.consume("g", &["-t", &topic]);
-    let expected: Vec<String> = readable.iter().map(|offset| format!("{topic}/0@{offset}")).collect();
+    // Fillers of the harness follow what compaction left.
+    let expected: Vec<String> = kafka.readable(&topic, 0).iter().map(|offset| format!("{topic}/0@{offset}")).collect();
     assert_eq!(read, expected);
     assert_eq!(program.losses("g"), [""; 0]);
 }

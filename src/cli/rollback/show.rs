@@ -4,7 +4,7 @@ use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::times;
 use crate::control::Executed;
-use crate::offset::{BatchNumber, Group};
+use crate::offset::Group;
 use crate::rollback::{Outcome, Plan};
 
 /// A plan: what it does in a sentence, partition by partition, and what keeps it from being executed.
@@ -37,28 +37,21 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &Plan) -> Result<(
     Ok(())
 }
 
-/// What a plan does, in a sentence.
+/// What a plan does: its target on one line, what that costs on the next.
 pub fn sentence(group: &Group, target: &str, plan: &Plan) -> String {
     let moment = plan.moment.map_or_else(String::new, |moment| {
-        let batch = match moment.batch {
-            BatchNumber::ZERO => "before the first batch".to_owned(),
-            batch => format!("batch {batch}"),
-        };
-        format!(" ({batch}, seq {}, {})", moment.seq, times::with_distance(moment.recorded_at, times::now()))
+        let recorded = times::with_distance(moment.recorded_at, times::now());
+        format!("\nThat is batch {}, seq {}, recorded {recorded}.", moment.batch, moment.seq)
     });
-    let begin = format!("Plan {} for group {group}: {target}{moment}", plan.id);
+    let begin = format!("Plan {} for group {group}: {target}.{moment}", plan.id);
     if plan.nothing_to_do {
-        return format!("{begin}: nothing to do, it is there already.");
+        return format!("{begin}\nThere is nothing to do: it is there already.");
     }
     let totals = plan.totals();
     let moving = plan.partitions.iter().filter(|partition| partition.start != partition.position).count();
-    let records = |count: u64| if count == 1 { "1 offset".to_owned() } else { format!("{count} offsets") };
     format!(
-        "{begin}: moves {moving} of {} partitions, {} read again, {} skipped, {} no longer there.",
-        totals.partitions,
-        records(totals.replayed),
-        totals.skipped,
-        totals.lost
+        "{begin}\nIt moves {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.",
+        totals.partitions, totals.replayed, totals.skipped, totals.lost
     )
 }
 

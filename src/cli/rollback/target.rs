@@ -13,10 +13,10 @@ pub struct TargetArgs {
     #[command(flatten)]
     one: One,
     /// With --to-batch: the batch is to be done again
-    #[arg(long, requires = "to_batch", conflicts_with = "after")]
+    #[arg(long, conflicts_with = "after")]
     before: bool,
     /// With --to-batch: the batch stays done (the default)
-    #[arg(long, requires = "to_batch")]
+    #[arg(long)]
     after: bool,
 }
 
@@ -60,6 +60,9 @@ impl TargetArgs {
 
     /// The target.
     pub fn target(&self) -> Result<Target, Failure> {
+        if (self.before || self.after) && self.one.to_batch.is_none() {
+            return Err(Failure::Usage("--before and --after go with --to-batch only".to_owned()));
+        }
         self.first().ok_or_else(|| {
             Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, or --plan FILE".to_owned())
         })

@@ -29,6 +29,9 @@ const CHUNK: usize = 64 << 10;
 /// Told the name of each point where a crash would find the files in another state; tests panic or exit in it.
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
+/// Key (of the first piece) and bytes of a record.
+pub type Record = (Vec<u8>, Vec<u8>);
+
 /// Keys and what becomes of them; none is a deletion.
 pub type Writes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
@@ -109,7 +112,7 @@ impl Disk {
     }
 
     /// Key and bytes of the last record below `end` that shares its first `prefix` bytes.
-    pub fn record_before(&self, end: &[u8], prefix: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+    pub fn record_before(&self, end: &[u8], prefix: usize) -> Result<Option<Record>, StoreError> {
         let found = self.call(|db| db.get_lt(end))?;
         let Some((key, value)) = found.filter(|(key, _)| key.get(..prefix) == end.get(..prefix)) else {
             return Ok(None);

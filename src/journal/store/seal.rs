@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::disk::{self, MAX_SINGLE, MAX_VALUE, Writes};
+use super::disk::{self, MAX_SINGLE, MAX_VALUE, Record, Writes};
 use super::error::StoreError;
 use super::records::{Other, Pace, Sealed, SealedGroup, Snapshot};
 use super::{Head, Shared, keys, pack};
@@ -371,7 +371,7 @@ fn split_off(writes: &mut Writes, letter: u8) -> Writes {
 }
 
 /// The group's last block, from this seal or the sealed ones.
-fn last_block(writes: &Writes, shared: &Shared, id: u32) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+fn last_block(writes: &Writes, shared: &Shared, id: u32) -> Result<Option<Record>, StoreError> {
     let end = keys::block(id, u64::MAX);
     let Some((key, value)) = writes.range(keys::block(id, 0)..end.clone()).next_back() else {
         return shared.disk.record_before(&end, 5);

@@ -15,6 +15,9 @@ use crate::journal::codec::{block, value};
 use crate::offset::{Seq, TopicName};
 use crate::positions::State;
 
+/// By group id: the state, and the seal that wrote it.
+type States = BTreeMap<u32, (u64, SealedGroup)>;
+
 pub fn open(disk: Disk) -> Result<(Store, Sealer), StoreError> {
     let sealed = match disk.value::<Sealed>(keys::SEALED)? {
         Some(sealed) => sealed,
@@ -52,7 +55,7 @@ fn begin(disk: &Disk) -> Result<Sealed, StoreError> {
 }
 
 /// The state of each group as of the newest valid seal that wrote it; and the keys of all others.
-fn load_states(disk: &Disk, sealed: &Sealed) -> Result<(BTreeMap<u32, (u64, SealedGroup)>, Writes), StoreError> {
+fn load_states(disk: &Disk, sealed: &Sealed) -> Result<(States, Writes), StoreError> {
     let mut found: Vec<(u32, u64, Vec<u8>)> = Vec::new();
     disk.each_key(keys::prefix(b"s"), &mut |key| {
         let (id, seal) = keys::group_and_number(key).ok_or_else(|| disk.damaged(keys::describe(key)))?;

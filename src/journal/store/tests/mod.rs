@@ -2,7 +2,6 @@
 
 mod crash;
 mod damage;
-mod figures;
 mod model;
 mod script;
 

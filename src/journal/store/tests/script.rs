@@ -170,7 +170,7 @@ impl Writer {
 /// Moves each partition somewhere; now and then a topic is another one afterwards, or a partition gone.
 fn correction(state: &crate::positions::GroupState, amount: u64) -> Correction {
     let mut correction = Correction::default();
-    if amount % 5 == 0 {
+    if amount.is_multiple_of(5) {
         let topic_id = TopicId::from_bytes([amount as u8 | 1; 16]);
         correction.topics.push(TopicChange { topic: topic(amount as u32), topic_id, new_incarnation: true });
     }
@@ -182,8 +182,8 @@ fn correction(state: &crate::positions::GroupState, amount: u64) -> Correction {
             partition: at.partition,
             topic_id: None,
             old: Some(partition.position),
-            new: (amount % 7 != 0 || at.partition > 0).then_some(new),
-            holes: if amount % 3 == 0 && new > Offset::ZERO { vec![hole] } else { Vec::new() },
+            new: (!amount.is_multiple_of(7) || at.partition > 0).then_some(new),
+            holes: if amount.is_multiple_of(3) && new > Offset::ZERO { vec![hole] } else { Vec::new() },
             replaying_until: Some(partition.position),
         });
     }

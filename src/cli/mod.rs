@@ -106,3 +106,16 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Completions(command) => command.run(out),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_sound_and_the_version_names_the_format() {
+        Cli::command().debug_assert();
+        assert!(VERSION.ends_with(&format!("(journal format {})", crate::journal::FORMAT_VERSION)));
+    }
+}
