@@ -5,6 +5,8 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 mod crash;
+mod damage;
+mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
@@ -27,5 +29,4 @@ mod program;
 #[cfg(feature = "cli")]
 mod real;
 mod tidy;
-#[cfg(feature = "kafka")]
 mod wait;
