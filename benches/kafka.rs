@@ -3,7 +3,7 @@
 //!
 //!     tests/run kafka_harness && cargo bench --bench kafka [-- PARTITIONS RECORDS]      (default: 2000 1000000)
 
-#[allow(dead_code, reason = "the harness of the tests, of which a part is used here")]
+#[allow(dead_code, unused_imports, reason = "the harness of the tests, of which a part is used here")]
 #[path = "../tests/it/kafka/mod.rs"]
 mod kafka;
 #[path = "../tests/it/wait.rs"]
