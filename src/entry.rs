@@ -1,5 +1,7 @@
 //! The entries of the journal: what happened, with all that applying it needs (DESIGN section 3).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::offset::{
@@ -294,6 +296,53 @@ pub struct Finding {
     pub loss: Option<LostRange>,
     /// More for a person: the error, the ids, the batches in doubt.
     pub detail: Option<String>,
+}
+
+impl Finding {
+    /// Whether somebody should know: anything but growth without a loss.
+    pub fn is_trouble(&self) -> bool {
+        let harmless = match self.verdict {
+            Verdict::PartitionAdded | Verdict::NewGroup | Verdict::InRange | Verdict::Unchecked => true,
+            Verdict::OtherCluster
+            | Verdict::TopicMissing
+            | Verdict::TopicRecreated
+            | Verdict::Unknown
+            | Verdict::Truncated
+            | Verdict::TailOutOfRange
+            | Verdict::HeadOutOfRange
+            | Verdict::UnreadHole
+            | Verdict::BehindKafka => false,
+        };
+        !harmless || self.loss.is_some() || self.start.is_none()
+    }
+}
+
+impl fmt::Display for Finding {
+    /// A line: `orders/1: head_out_of_range, was at 100, starts at 250, lost [100,250)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.topic, self.partition) {
+            (Some(topic), Some(partition)) => write!(f, "{topic}/{partition}: ")?,
+            (Some(topic), None) => write!(f, "{topic}: ")?,
+            (None, _) => {}
+        }
+        f.write_str(self.verdict.as_str())?;
+        if let Some(position) = self.position {
+            write!(f, ", was at {position}")?;
+        }
+        if let (Some(earliest), Some(latest), None) = (self.earliest, self.latest, self.start) {
+            write!(f, ", the log holds [{earliest},{latest})")?;
+        }
+        if let Some(start) = self.start {
+            write!(f, ", starts at {start}")?;
+        }
+        if let Some(LostRange { from_offset, until_offset }) = self.loss {
+            write!(f, ", lost [{from_offset},{until_offset})")?;
+        }
+        match &self.detail {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Offsets `[from_offset, until_offset)` of the partition that the context names.

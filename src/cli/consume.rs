@@ -14,13 +14,13 @@ use crate::cli::args::{JournalArg, bytes, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
 use crate::cli::kafka::{KafkaArgs, broker};
+use crate::cli::opening;
 use crate::cli::policy::PolicyArgs;
 use crate::cli::records::RecordFormat;
 use crate::cli::stop::Stop;
-use crate::cli::{opening, start};
 use crate::control::{self, Control, Started};
 use crate::journal::{Durability, Journal};
-use crate::kafka::{BeginError, Config, Cut, Discovery, JournaledConsumer, StopReason};
+use crate::kafka::{Config, Cut, Discovery, JournaledConsumer, StopReason};
 use crate::offset::Group;
 
 const EXAMPLE: &str = "\
@@ -173,15 +173,10 @@ impl Work {
     /// Starts the group, tells what was found, and begins to read.
     fn begin(self) -> Result<(Started, JournaledConsumer), Failure> {
         let group = self.request.group.clone();
-        let consumer = JournaledConsumer::begin(self.config, self.control, self.request).inspect_err(|error| {
-            if let BeginError::Start(error) = error {
-                start::tell_refusal(error);
-            }
-        })?;
+        let consumer = JournaledConsumer::begin(self.config, self.control, self.request)?;
         let started = consumer.started().clone();
         let partitions = started.positions.len();
         tracing::info!("group {group} starts with {partitions} partitions under epoch {}", started.epoch);
-        start::tell(started.findings.iter());
         Ok((started, consumer))
     }
 }

@@ -8,8 +8,8 @@ use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::opening;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::policy::PolicyArgs;
-use crate::control::{self, StartError, StartRequest, Started};
-use crate::entry::{Finding, Verdict};
+use crate::control::{self, StartRequest, Started};
+use crate::entry::Verdict;
 use crate::journal::Durability;
 use crate::offset::Group;
 use crate::wire::StartAnswer;
@@ -52,7 +52,7 @@ impl Start {
         };
         let mut control = opening::control(journal.clone(), Some(broker));
         control.limits.second_look = self.policy.second_look;
-        let started = control::start(&control, self.policy.request(&group, self.dry_run)).inspect_err(tell_refusal)?;
+        let started = control::start(&control, self.policy.request(&group, self.dry_run))?;
         drop(control);
         opening::close(journal);
         match self.output.output {
@@ -95,48 +95,5 @@ fn write_table(out: &mut Out, group: &Group, started: &Started, dry_run: bool) -
         }
     }
     out.table(rows)?;
-    started.findings.iter().try_for_each(|finding| out.line(finding_text(finding)))
-}
-
-/// Tells what stands in the way of a start.
-pub fn tell_refusal(error: &StartError) {
-    if let StartError::Refused { findings, .. } = error {
-        tell(findings.iter().filter(|finding| finding.start.is_none()));
-    }
-}
-
-/// Tells findings, the first of them each on a line.
-pub fn tell<'a>(findings: impl Iterator<Item = &'a Finding>) {
-    const SHOWN: usize = 20;
-    let mut findings = findings.fuse();
-    for finding in findings.by_ref().take(SHOWN) {
-        tracing::warn!("{}", finding_text(finding));
-    }
-    match findings.count() {
-        0 => {}
-        more => tracing::warn!("and {more} findings more"),
-    }
-}
-
-/// A finding in a line.
-pub fn finding_text(finding: &Finding) -> String {
-    let mut text = match (&finding.topic, finding.partition) {
-        (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
-        (Some(topic), None) => format!("{topic}: "),
-        (None, _) => String::new(),
-    };
-    text.push_str(finding.verdict.as_str());
-    if let Some(position) = finding.position {
-        text.push_str(&format!(", was at {position}"));
-    }
-    if let Some(start) = finding.start {
-        text.push_str(&format!(", starts at {start}"));
-    }
-    if let Some(loss) = finding.loss {
-        text.push_str(&format!(", lost [{},{})", loss.from_offset, loss.until_offset));
-    }
-    if let Some(detail) = &finding.detail {
-        text.push_str(&format!(" ({detail})"));
-    }
-    text
+    started.findings.iter().try_for_each(|finding| out.line(finding.to_string()))
 }

@@ -291,14 +291,6 @@ fn few<T: ToString>(things: &[T]) -> String {
 }
 
 fn findings_text(findings: &[Finding]) -> String {
-    let in_the_way = findings.iter().filter(|finding| finding.start.is_none()).map(|finding| {
-        let place = match (&finding.topic, finding.partition) {
-            (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
-            (Some(topic), None) => format!("{topic}: "),
-            (None, _) => String::new(),
-        };
-        let detail = finding.detail.as_ref().map_or(String::new(), |detail| format!(", {detail}"));
-        format!("{place}{}{detail}", finding.verdict.as_str())
-    });
+    let in_the_way = findings.iter().filter(|finding| finding.start.is_none());
     few(&in_the_way.collect::<Vec<_>>())
 }

@@ -6,7 +6,6 @@ use super::say;
 use super::world::{BATCH, Committed, PARTITIONS, World, broken};
 use crate::cli::exit::Failure;
 use crate::cli::output::Out;
-use crate::cli::start::finding_text;
 use crate::cli::stop::Stop;
 use crate::control;
 use crate::entry::Verdict;
@@ -86,7 +85,7 @@ fn lose(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
     let (started, consumer) = world.start(DISCOVERY)?;
     let found = started.findings.iter().find(|finding| finding.verdict == Verdict::HeadOutOfRange);
     let finding = found.ok_or_else(|| broken("the demo went wrong: the loss was not found"))?;
-    say(out, format!("   found at the start: {}", finding_text(finding)))?;
+    say(out, format!("   found at the start: {}", finding))?;
     let start = finding.start.unwrap_or_default();
     let loss = finding.loss.is_some_and(|loss| loss.from_offset == before && loss.until_offset == start);
     must(loss && start > before, || format!("the loss is not [{before},{start})"))?;

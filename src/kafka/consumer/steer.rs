@@ -44,7 +44,7 @@ impl Steer {
     pub(super) fn start(&self) -> Result<Started, StartError> {
         let started = start(&self.control, self.request.clone())?;
         for finding in &started.findings {
-            tracing::warn!("{}", shown(finding));
+            tell(finding);
         }
         Ok(started)
     }
@@ -66,9 +66,9 @@ impl Steer {
         let (missing, corrected): (Vec<_>, Vec<_>) =
             findings.iter().partition(|finding| finding.verdict == Verdict::TopicMissing);
         for finding in corrected {
-            tracing::warn!("{}", shown(finding));
+            tell(finding);
         }
-        let problems = missing.into_iter().map(shown).chain(unsettled.iter().map(ToString::to_string));
+        let problems = missing.into_iter().map(ToString::to_string).chain(unsettled.iter().map(ToString::to_string));
         Ok(Start { epoch, starts: positions, problems: problems.collect() })
     }
 }
@@ -76,7 +76,7 @@ impl Steer {
 impl From<Started> for Start {
     fn from(started: Started) -> Self {
         let missing = started.findings.iter().filter(|finding| finding.verdict == Verdict::TopicMissing);
-        let problems = missing.map(shown).collect();
+        let problems = missing.map(ToString::to_string).collect();
         Start { epoch: started.epoch, starts: started.positions, problems }
     }
 }
@@ -103,19 +103,11 @@ impl From<LookError> for Halt {
     }
 }
 
-/// A finding in a line.
-fn shown(finding: &Finding) -> String {
-    let mut line = match (&finding.topic, finding.partition) {
-        (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
-        (Some(topic), None) => format!("{topic}: "),
-        (None, _) => String::new(),
-    };
-    line += finding.verdict.as_str();
-    if let (Some(position), Some(start)) = (finding.position, finding.start) {
-        line += &format!(", at {position}, reading from {start}");
+/// Tells a finding: trouble loudly.
+fn tell(finding: &Finding) {
+    if finding.is_trouble() {
+        tracing::warn!("{finding}");
+    } else {
+        tracing::info!("{finding}");
     }
-    if let Some(detail) = &finding.detail {
-        line += &format!(" ({detail})");
-    }
-    line
 }
