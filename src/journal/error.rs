@@ -54,7 +54,7 @@ pub enum OpenError {
 
 /// The journal takes no more writes until it is opened again; reads go on.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the journal is read-only since a write failed: {why}")]
+#[error("the journal is read-only: {why}")]
 pub struct WriteError {
     /// The first failure.
     pub why: Arc<str>,

@@ -35,7 +35,11 @@ pub struct Cut {
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Cut { path, offset, seqs } = self;
-        write!(f, "cut a torn group of writes at byte {offset} of {}: {seqs}, never acknowledged", path.display())
+        write!(
+            f,
+            "cut the last group of writes, which an unclean stop left torn: {seqs}, at byte {offset} of {}",
+            path.display()
+        )
     }
 }
 

@@ -126,3 +126,23 @@ fn a_record_beyond_the_limits_is_refused_and_the_log_goes_on() {
     assert!(matches!(wal.stage(70_000, b""), Err(WalError::TooLarge { entries: 70_000, bytes: 0 })));
     commit(&mut wal, &[1]).unwrap();
 }
+
+#[test]
+fn the_last_group_is_called_durable_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut wal = Wal::create(dir.path(), options(), UUID).unwrap();
+    let bytes = || std::fs::read(first_file(dir.path())).unwrap();
+    let new = bytes();
+    wal.note_idle().unwrap();
+    assert!(bytes() == new, "nothing was committed");
+    write(&mut wal, &[10]).unwrap();
+    let unsynced = bytes();
+    wal.note_idle().unwrap();
+    assert!(bytes() == unsynced, "what is not on the device is not called so");
+    wal.sync().unwrap();
+    wal.note_idle().unwrap();
+    let noted = bytes();
+    assert!(noted != unsynced);
+    wal.note_idle().unwrap();
+    assert!(bytes() == noted, "once is enough");
+}
