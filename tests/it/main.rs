@@ -27,6 +27,8 @@ mod model;
 #[cfg(feature = "cli")]
 mod program;
 #[cfg(feature = "cli")]
+mod readme;
+#[cfg(feature = "cli")]
 mod real;
 mod tidy;
 mod wait;
