@@ -1,5 +1,6 @@
 //! All integration tests in one binary, a module a subject.
 
+mod cases;
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
@@ -26,6 +27,7 @@ mod model;
 mod program;
 #[cfg(feature = "cli")]
 mod real;
+mod script;
 mod tidy;
 #[cfg(feature = "kafka")]
 mod wait;
