@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Batch, Body, Cause, Correction, Entry, Hole, Loss, Move, Note, TopicChange};
+use crate::entry::{Batch, Body, Cause, Correction, Entry, First, Hole, Loss, Move, Note, TopicChange};
 use crate::offset::{
     BatchNumber, Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
 };
@@ -259,11 +259,11 @@ impl Positions {
             };
             let (from, until) = (range.from_offset(), range.until_offset());
             let partition = topic.partitions.entry(range.partition()).or_insert_with(|| {
-                let earliest = batch
-                    .firsts
-                    .iter()
-                    .find(|first| first.at.partition == range.partition() && first.at.topic == *range.topic());
-                let earliest = earliest.and_then(|first| first.earliest).unwrap_or(from).min(from);
+                // Ordered by topic-partition; a batch may bring in 100,000 of them.
+                let place =
+                    |first: &First| (&first.at.topic, first.at.partition).cmp(&(range.topic(), range.partition()));
+                let first = batch.firsts.binary_search_by(place).ok().map(|index| &batch.firsts[index]);
+                let earliest = first.and_then(|first| first.earliest).unwrap_or(from).min(from);
                 PartitionState::at(earliest, from)
             });
             opened |= partition.commit(from, until, seq);

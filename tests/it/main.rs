@@ -6,6 +6,7 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 mod crash;
+mod damage;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
