@@ -1,7 +1,12 @@
-//! What happens to people who keep offsets, each case named by its number: scripts with the right answer.
+//! What happens to people who keep offsets, each case under its number where it has one: scripts with the right answer.
 
-mod broker;
 mod commits;
+mod expired;
+mod holes;
+mod limits;
+mod looks;
+mod moves;
 mod names;
-mod nasty;
+mod plans;
 mod rollback;
+mod worlds;

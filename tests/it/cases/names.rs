@@ -31,30 +31,42 @@ fn c09_names_that_a_separator_or_an_escape_would_confuse_keep_apart() {
 
 #[test]
 fn c09_names_that_are_none() {
-    let long = "x".repeat(256);
+    let (long, key) = ("x".repeat(256), "k".repeat(255));
+    let script = r#"
+        broker orders id=A 0:0..10
+        start "" owner=a topics=orders
+        start "a\u0000b" owner=a topics=orders
+        start LONG owner=a topics=orders
+        commit "" orders/0 0..10
+        start g owner="" topics=orders
+        start g owner=a topics=a/b
+        start g owner=a topics=..
+        groups
+        start g owner=a topics=orders
+        commit g orders/0 0..10 key=""
+        commit g orders/0 0..10 key="a\u0000b"
+        mark g "a\u0000b"
+        mark g ""
+        commit g orders/0 0..10 key=KEY
+        "#;
     check(
-        &format!(
-            r#"
-            broker orders id=A 0:0..10
-            start "" owner=a topics=orders
-            start "a\u0000b" owner=a topics=orders
-            start {long} owner=a topics=orders
-            commit "" orders/0 0..10
-            start g owner="" topics=orders
-            start g owner=a topics=a/b
-            start g owner=a topics=..
-            groups
-            start g owner=a topics=orders
-            commit g orders/0 0..10 key=""
-            commit g orders/0 0..10 key="a\u0000b"
-            mark g "a\u0000b"
-            mark g ""
-            commit g orders/0 0..10 key={}
-            "#,
-            "k".repeat(255)
-        ),
-        "
-        ",
+        &script.replace("LONG", &long).replace("KEY", &key),
+        r#"
+        refused: group "": 0 bytes; it has 1 to 255
+        refused: group "a\\0b": holds a NUL
+        refused: group "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...": 256 bytes; it has 1 to 255
+        refused: group "": 0 bytes; it has 1 to 255
+        refused: owner "": 0 bytes; it has 1 to 255
+        refused: topic "a/b": a topic name has only a-z A-Z 0-9 . _ - and is not . or ..
+        refused: topic "..": a topic name has only a-z A-Z 0-9 . _ - and is not . or ..
+        started epoch 1 seq 2
+        orders/0 from 0 new_group
+        refused: key "": 0 bytes; it has 1 to 255
+        refused: key "a\\0b": holds a NUL
+        refused: mark "a\\0b": holds a NUL
+        refused: mark "": 0 bytes; it has 1 to 255
+        batch 1 seq 3
+        "#,
     );
 }
 
@@ -70,6 +82,8 @@ fn c10_times_are_read_with_a_zone_and_told_in_utc() {
         read-time 1604169000000
         read-time 2020-11-01T00:00:00.1234567Z
         read-time 1969-12-31T23:59:59Z
+        read-time 9999-12-30T22:00:00Z
+        read-time 9999-12-30T22:00:00.001Z
         read-time 9999-12-31T23:59:59.999Z
         read-time 9999-12-31T23:59:59-01:00
         read-time 2020-02-30T00:00:00Z
@@ -87,9 +101,11 @@ fn c10_times_are_read_with_a_zone_and_told_in_utc() {
         refused: time "2020-11-01": no zone; write 2026-11-30T10:00:00Z or 2026-11-30T10:00:00+01:00
         refused: time "1604169000000": not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z
         1604188800123 2020-11-01T00:00:00.123Z
-        refused: time "1969-12-31T23:59:59Z": before 1970 or after the year 9999
-        refused: time "9999-12-31T23:59:59.999Z": not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z
-        refused: time "9999-12-31T23:59:59-01:00": no zone; write 2026-11-30T10:00:00Z or 2026-11-30T10:00:00+01:00
+        refused: time "1969-12-31T23:59:59Z": before 1970, or past 9999-12-30T22:00:00Z
+        253402207200000 9999-12-30T22:00:00Z
+        refused: time "9999-12-30T22:00:00.001Z": before 1970, or past 9999-12-30T22:00:00Z
+        refused: time "9999-12-31T23:59:59.999Z": before 1970, or past 9999-12-30T22:00:00Z
+        refused: time "9999-12-31T23:59:59-01:00": before 1970, or past 9999-12-30T22:00:00Z
         refused: time "2020-02-30T00:00:00Z": not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z
         1483228799000 2016-12-31T23:59:59Z
         refused: time "2020-11-01T24:00:00Z": not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z

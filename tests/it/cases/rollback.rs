@@ -1,4 +1,4 @@
-//! Cases of rollbacks.
+//! Cases of rollbacks: to a batch, a commit time, past what is gone; keys and ranges that come again.
 
 use crate::script::check;
 
@@ -28,20 +28,22 @@ fn c04_to_before_a_batch_and_after_it() {
         orders/0 10 -> 0 exact replayed 10
         executed seq 5 epoch 3
         orders/0 10 -> 0 replaying to 10
-        started epoch 3 seq 5
+        started epoch 3 seq 6
         orders/0 from 0 in_range replaying to 10
         to seq 3 batch 1 of 2026-11-30T09:00:00Z
         orders/0 0 -> 10 exact skipped 10
-        executed seq 6 epoch 4
+        executed seq 7 epoch 4
         orders/0 0 -> 10
-        started epoch 4 seq 6
+        started epoch 4 seq 8
         orders/0 from 10 in_range
         1 started by a (epoch 1)
         2 reconciled, orders/0 - -> 0 (epoch 1)
         3 batch 1 orders/0 [0,10) (epoch 1)
         4 started by b (epoch 2)
         5 rolled_back before batch 1, orders/0 10 -> 0 replaying to 10 (epoch 3)
-        6 rolled_back after batch 1, orders/0 0 -> 10, lost orders/0 [0,10) skipped (epoch 4)
+        6 started by b (epoch 3)
+        7 rolled_back after batch 1, orders/0 0 -> 10, lost orders/0 [0,10) skipped (epoch 4)
+        8 started by b (epoch 4)
         ",
     );
 }
@@ -275,10 +277,10 @@ fn c26b_one_topic_of_three_was_deleted() {
         a/0 0 replaying to 100
         b/0 0 replaying to 100
         c/0 0 replaying to 100
-        started epoch 3 seq 5
+        started epoch 3 seq 6
         a/0 from 0 in_range replaying to 100
         c/0 from 0 in_range replaying to 100
-        started epoch 3 seq 5
+        started epoch 3 seq 6
         a/0 from 0 in_range replaying to 100
         b/0 from 0 in_range replaying to 100
         c/0 from 0 in_range replaying to 100
@@ -347,11 +349,11 @@ fn c26b_the_broker_is_down() {
         executed seq 4 epoch 2
         a/0 80 -> 0 replaying to 80
         a/1 80 -> 0 replaying to 80
-        started epoch 2 seq 5
+        started epoch 2 seq 6
         a/0 from 50 head_out_of_range replaying to 80
         a/1 from 0 in_range replaying to 80
         found a/0 head_out_of_range 0 -> 50 in 50..100 lost [0,50)
-        a/0 [0,50) expired seq 5
+        a/0 [0,50) expired seq 6
         "#,
     );
 }
@@ -383,170 +385,5 @@ fn c26c_before_a_batch_that_overlapped_goes_to_its_own_begin() {
         orders/0 150 -> 50 replaying to 150
         orders/0 50 replaying to 150
         ",
-    );
-}
-
-#[test]
-fn c26d_a_plan_is_executed_once_at_its_own_offsets() {
-    for (target, meanwhile) in [("shift -100", 510), ("latest", 510), ("before 2", 510)] {
-        let expected = match target {
-            "shift -100" => {
-                "
-            "
-            }
-            "latest" => {
-                "
-            "
-            }
-            _ => {
-                "
-            "
-            }
-        };
-        check(
-            &format!(
-                "
-                broker orders id=A 0:0..1000
-                start g owner=a topics=orders
-                commit g orders/0 0..400
-                commit g orders/0 400..500
-                plan g {target}
-                commit g orders/0 500..{meanwhile}
-                broker orders id=A 0:0..2000
-                execute last
-                execute last
-                reopen
-                execute last
-                seal
-                execute last
-                positions g
-                "
-            ),
-            expected,
-        );
-    }
-}
-
-#[test]
-fn c26d_an_undo_never_goes_below_the_position() {
-    check(
-        "
-        broker orders id=A 0:0..2000
-        start g owner=a topics=orders
-        commit g orders/0 0..900
-        execute g offset 500
-        plan g undo
-        commit g orders/0 500..600
-        execute last
-        execute last
-        execute g offset 500
-        commit g orders/0 500..1200
-        plan g undo
-        execute last
-        positions g
-        ",
-        "
-        started epoch 1 seq 2
-        orders/0 from 0 new_group
-        batch 1 seq 3
-        executed seq 4 epoch 2
-        orders/0 900 -> 500 replaying to 900
-        orders/0 500 -> 900 exact
-        batch 2 seq 5
-        executed seq 6 epoch 3
-        orders/0 600 -> 900
-        executed seq 6 epoch 3 again
-        orders/0 600 -> 900
-        executed seq 7 epoch 4
-        orders/0 900 -> 500 replaying to 900
-        batch 3 seq 8
-        orders/0 1200 -> 1200 unchanged
-        nothing to do
-        nothing done, epoch 4
-        orders/0 1200
-        ",
-    );
-}
-
-#[test]
-fn c26d_another_move_or_topic_makes_a_plan_out_of_date() {
-    check(
-        "
-        broker orders id=A 0:0..2000
-        start g owner=a topics=orders
-        commit g orders/0 0..900
-        plan g before 1
-        execute g offset 700
-        execute last
-        plan g before 1
-        broker orders id=B 0:0..2000
-        execute last
-        broker orders id=A 0:100..2000
-        execute last
-        broker orders id=A 0:0..2000
-        execute last
-        ",
-        "
-        started epoch 1 seq 2
-        orders/0 from 0 new_group
-        batch 1 seq 3
-        to seq 2 batch 0 of 2026-11-30T09:00:00Z
-        orders/0 900 -> 0 exact replayed 900
-        executed seq 4 epoch 2
-        orders/0 900 -> 700 replaying to 900
-        refused: the plan is out of date; it is p-6ba0ae2de50b8784 now
-        to seq 2 batch 0 of 2026-11-30T09:00:00Z
-        orders/0 700 -> 0 exact replayed 700
-        refused: the plan is out of date; it is p-34c27599d6268843 now
-        refused: the plan is out of date; it is p-6fe76fd75d80018d now
-        executed seq 5 epoch 3
-        orders/0 700 -> 0 replaying to 900
-        ",
-    );
-}
-
-#[test]
-fn c27_a_mistyped_group_is_not_made_by_anything() {
-    check(
-        "
-        broker orders id=A 0:0..100
-        start g owner=a topics=orders
-        plan gg earliest
-        plan gg committed 2027-11-30T10:00:00Z
-        execute gg undo
-        execute gg before 1 unchecked
-        commit gg orders/0 0..1
-        mark gg m
-        hold gg why
-        release gg
-        retire gg
-        positions gg
-        look gg topics=orders
-        start gg
-        start gg topics=orders dry
-        groups
-        reopen
-        groups
-        ",
-        r#"
-        started epoch 1 seq 2
-        orders/0 from 0 new_group
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg in this journal; start it first
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg in this journal
-        refused: no group gg
-        refused: no group gg
-        refused: topics "[]": a new group needs a topic or a pattern
-        started epoch 1 seq 2
-        orders/0 from 0 new_group
-        "g"
-        "g"
-        "#,
     );
 }

@@ -224,8 +224,8 @@ pub fn plan(plan: &Plan) -> String {
     if let Some(moment) = plan.moment {
         let _ = writeln!(text, "to seq {} batch {} of {}", moment.seq, moment.batch, moment.recorded_at);
     }
-    for planned in &plan.partitions {
-        let _ = write!(text, "{} {} -> {}", planned.at, planned.position, or_dash(planned.target));
+    text += &few(plan.partitions.iter().map(|planned| {
+        let mut text = format!("{} {} -> {}", planned.at, planned.position, or_dash(planned.target));
         if planned.target != Some(planned.start) {
             let _ = write!(text, " start {}", planned.start);
         }
@@ -235,11 +235,9 @@ pub fn plan(plan: &Plan) -> String {
                 let _ = write!(text, " {word} {count}");
             }
         }
-        text.push('\n');
-    }
-    for refusal in &plan.refusals {
-        let _ = writeln!(text, "not executable: {}", refusal.why);
-    }
+        text + "\n"
+    }));
+    text += &few(plan.refusals.iter().map(|refusal| format!("not executable: {}\n", refusal.why)));
     for (is, line) in [(plan.nothing_to_do, "nothing to do"), (plan.clock_uncertain, "clock uncertain")] {
         if is {
             let _ = writeln!(text, "{line}");
