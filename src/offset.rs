@@ -199,18 +199,20 @@ number!(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
+const OUT_OF_RANGE: &str = "before 1970, or past 9999-12-30T22:00:00Z";
+
 impl Timestamp {
     /// Below this an epoch number is taken for seconds and refused (it would be before 1973-03-03).
     pub const MIN_MILLIS: i64 = 100_000_000_000;
-    /// 9999-12-31T23:59:59.999Z, the last moment that RFC 3339 can write.
-    pub const MAX_MILLIS: i64 = 253_402_300_799_999;
+    /// 9999-12-30T22:00:00Z, the last moment that RFC 3339 can write in every zone.
+    pub const MAX_MILLIS: i64 = 253_402_207_200_000;
 
     /// The moment `millis` milliseconds after the epoch, brought into the range that can be written.
     pub fn from_millis(millis: i64) -> Self {
         Timestamp(millis.clamp(0, Self::MAX_MILLIS))
     }
 
-    /// The moment that an integer from outside means; refuses what is likely seconds, and what lies past year 9999.
+    /// The moment that an integer from outside means; refuses what is likely seconds, and what lies past [`Self::MAX_MILLIS`].
     pub fn from_outside(millis: i64) -> Result<Self, Invalid> {
         if millis < Self::MIN_MILLIS {
             return Err(Invalid::new(
@@ -220,7 +222,7 @@ impl Timestamp {
             ));
         }
         if millis > Self::MAX_MILLIS {
-            return Err(Invalid::new("time", millis, "after the year 9999"));
+            return Err(Invalid::new("time", millis, OUT_OF_RANGE));
         }
         Ok(Timestamp(millis))
     }
@@ -237,16 +239,19 @@ impl FromStr for Timestamp {
     /// Reads RFC 3339 with a zone. A time without a zone is refused: it would be guessed.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parsed: jiff::Timestamp = text.parse().map_err(|_| {
-            let why = if text.parse::<jiff::civil::DateTime>().is_ok() && !text.contains('Z') {
-                "no zone; write 2026-11-30T10:00:00Z or 2026-11-30T10:00:00+01:00"
-            } else {
-                "not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z"
+            let local = text.trim_end_matches(['Z', 'z']);
+            // Behind the date, whose own dashes are no sign of one.
+            let zone = local != text || text.get(10..).is_some_and(|time| time.contains(['+', '-']));
+            let why = match local.parse::<jiff::civil::DateTime>() {
+                Ok(_) if zone => OUT_OF_RANGE,
+                Ok(_) => "no zone; write 2026-11-30T10:00:00Z or 2026-11-30T10:00:00+01:00",
+                Err(_) => "not RFC 3339 with a zone, such as 2026-11-30T10:00:00Z",
             };
             Invalid::new("time", text, why)
         })?;
         let millis = parsed.as_millisecond();
         if !(0..=Self::MAX_MILLIS).contains(&millis) {
-            return Err(Invalid::new("time", text, "before 1970 or after the year 9999"));
+            return Err(Invalid::new("time", text, OUT_OF_RANGE));
         }
         Ok(Timestamp(millis))
     }

@@ -259,10 +259,11 @@ impl Positions {
             };
             let (from, until) = (range.from_offset(), range.until_offset());
             let partition = topic.partitions.entry(range.partition()).or_insert_with(|| {
+                // Ordered by topic-partition; a batch may bring in 100,000 of them.
                 let place =
                     |first: &First| (&first.at.topic, first.at.partition).cmp(&(range.topic(), range.partition()));
-                let known = batch.firsts.binary_search_by(place).ok().map(|index| &batch.firsts[index]);
-                let earliest = known.and_then(|first| first.earliest).unwrap_or(from).min(from);
+                let first = batch.firsts.binary_search_by(place).ok().map(|index| &batch.firsts[index]);
+                let earliest = first.and_then(|first| first.earliest).unwrap_or(from).min(from);
                 PartitionState::at(earliest, from)
             });
             opened |= partition.commit(from, until, seq);
@@ -359,9 +360,14 @@ impl GroupState {
                 self.picked_up =
                     Some(PickedUp { epoch: entry.epoch, owner: Some(owner.clone()), at: entry.recorded_at });
             }
-            Body::Reconciled { correction, .. }
-            | Body::PartitionsAdded { correction, .. }
-            | Body::Imported { correction, .. } => {
+            Body::Reconciled { correction, .. } | Body::PartitionsAdded { correction, .. } => {
+                let owner = self.owner.clone();
+                self.raise_epoch(entry, owner.as_deref());
+                // They come of the owner's own start or look.
+                self.pick_up(entry);
+                self.apply_correction(entry, correction);
+            }
+            Body::Imported { correction, .. } => {
                 let owner = self.owner.clone();
                 self.raise_epoch(entry, owner.as_deref());
                 self.apply_correction(entry, correction);
@@ -399,11 +405,16 @@ impl GroupState {
         }
     }
 
-    fn apply_batch(&mut self, entry: &Entry, batch: &Batch) {
-        self.last_batch_recorded_at = Some(entry.recorded_at);
+    /// Notes that the owner works under the entry's epoch, if that is not known yet.
+    fn pick_up(&mut self, entry: &Entry) {
         if self.picked_up.as_ref().is_none_or(|picked_up| picked_up.epoch != entry.epoch) {
             self.picked_up = Some(PickedUp { epoch: entry.epoch, owner: self.owner.clone(), at: entry.recorded_at });
         }
+    }
+
+    fn apply_batch(&mut self, entry: &Entry, batch: &Batch) {
+        self.last_batch_recorded_at = Some(entry.recorded_at);
+        self.pick_up(entry);
         // Only the newest batch is remembered without a key.
         if self.recent.back().is_some_and(|newest| newest.key.is_none()) {
             self.recent.pop_back();

@@ -168,10 +168,7 @@ impl Plan {
             id: id::of(request, group, meaning, steps),
             epoch: group.epoch,
             refusals: steps.iter().filter_map(|step| step.refusal(request)).collect(),
-            moment: match meaning {
-                Meaning::AsOf { moment, .. } => Some(*moment),
-                _ => None,
-            },
+            moment: meaning.moment(),
             partitions: steps.iter().map(|step| step.planned.clone()).collect(),
             nothing_to_do: !steps.iter().any(Step::moves),
             execute: to_execute(request, meaning, steps),

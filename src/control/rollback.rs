@@ -13,7 +13,7 @@ use crate::entry::{Body, Entry, Move};
 use crate::journal::{DecideError, ReadError};
 use crate::offset::{Epoch, Group, Seq, free_name};
 use crate::positions::GroupState;
-use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refused};
+use crate::rollback::{self, Decided, Moment, Order, Plan, PlanRequest, Refused};
 
 /// Past this the journal's clock and the machine's are said to differ.
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
@@ -42,7 +42,7 @@ pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> 
     let group = known_group(control, &request.group)?;
     let asked = Asked::new(control, &request, &group)?;
     let mut plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
-    plan.clock_uncertain = clock_uncertain(control)?;
+    plan.clock_uncertain = clock_uncertain(control, plan.moment)?;
     Ok(plan)
 }
 
@@ -59,12 +59,12 @@ pub fn execute(
     request.check().map_err(PlanError::from)?;
     free_name("actor", actor).and_then(|()| check_reason(reason)).map_err(PlanError::from)?;
     loop {
-        let clock_uncertain = clock_uncertain(control).map_err(PlanError::from)?;
         let group = known_group(control, &request.group)?;
         if let Some(seq) = plan.and_then(|plan| rollback::executed(&group, plan)) {
-            return receipt(control, &group, seq, clock_uncertain);
+            return receipt(control, &group, seq, clock_uncertain(control, None).map_err(PlanError::from)?);
         }
         let asked = Asked::new(control, &request, &group)?;
+        let clock_uncertain = clock_uncertain(control, asked.meaning.moment()).map_err(PlanError::from)?;
         let order = Order {
             request: request.clone(),
             plan: plan.map(str::to_owned),
@@ -122,13 +122,17 @@ fn receipt(control: &Control, group: &GroupState, seq: Seq, clock_uncertain: boo
     Ok(Executed { repeated: true, ..first })
 }
 
-/// Whether times are not to be relied on: at the newest entry the journal's clock stood over a minute off the machine's,
-/// or the machine's has been set back by so much since.
-fn clock_uncertain(control: &Control) -> Result<bool, ReadError> {
+/// Whether times are not to be relied on: at the newest entry, or at the moment that is the target, the journal's clock
+/// stood over a minute off the machine's, or the machine's has been set back by so much since.
+fn clock_uncertain(control: &Control, moment: Option<Moment>) -> Result<bool, ReadError> {
     let newest = control.journal.with_state(|state| state.seq);
     let Some(newest) = control.journal.entry(newest)? else { return Ok(false) };
-    let recorded_at = newest.recorded_at.millis();
-    let set_back = recorded_at.saturating_sub((control.clock)().millis());
-    Ok(recorded_at.abs_diff(newest.machine_clock.millis()) > CLOCK_TOLERANCE_MS
-        || u64::try_from(set_back).is_ok_and(|set_back| set_back > CLOCK_TOLERANCE_MS))
+    let target = match moment {
+        Some(moment) => control.journal.entry(moment.seq)?,
+        None => None,
+    };
+    let apart = |entry: &Entry| entry.recorded_at.millis().abs_diff(entry.machine_clock.millis()) > CLOCK_TOLERANCE_MS;
+    let set_back = newest.recorded_at.millis().saturating_sub((control.clock)().millis());
+    let set_back = u64::try_from(set_back).is_ok_and(|set_back| set_back > CLOCK_TOLERANCE_MS);
+    Ok(set_back || apart(&newest) || target.as_ref().is_some_and(apart))
 }

@@ -158,11 +158,13 @@ impl<'a> Ruling<'a> {
     fn drafts(&mut self) -> (Epoch, Vec<Draft>) {
         let state = self.question.state;
         let present = state.map_or_else(Default::default, |state| state.epoch);
-        let started = match self.question.occasion {
-            Occasion::Start { owner, isolation } => started(state, owner, isolation),
-            Occasion::Running { .. } => None,
+        let (started, taken_over) = match self.question.occasion {
+            Occasion::Start { owner, isolation } => {
+                (started(state, owner, isolation), takes_over(state, owner, isolation))
+            }
+            Occasion::Running { .. } => (None, false),
         };
-        let raised = started.is_some() || self.reconciled.correction.raises_epoch();
+        let raised = taken_over || self.reconciled.correction.raises_epoch();
         let epoch = if raised { present.next() } else { present };
         let Change { findings, correction } = std::mem::take(&mut self.reconciled).ordered();
         let reconciled = (!correction.is_empty()).then_some(Body::Reconciled { findings, correction });
@@ -174,11 +176,19 @@ impl<'a> Ruling<'a> {
     }
 }
 
-/// The entry of a start that takes the group over, brings it back, or reads otherwise; none where all stays.
+/// Whether a start takes the group over, brings it back, or reads otherwise: then the epoch rises.
+pub(super) fn takes_over(state: Option<&GroupState>, owner: &str, isolation: Option<Isolation>) -> bool {
+    !state.is_some_and(|state| {
+        let reads_otherwise = isolation.is_some_and(|isolation| isolation != state.isolation);
+        state.owner.as_deref() == Some(owner) && !reads_otherwise && !state.retired
+    })
+}
+
+/// The entry of a start that takes the group over, or whose owner picks up an epoch that an operator raised; none where
+/// all stays.
 pub(super) fn started(state: Option<&GroupState>, owner: &str, isolation: Option<Isolation>) -> Option<Body> {
-    let present = state.map(|state| state.isolation).unwrap_or_default();
-    let isolation = isolation.unwrap_or(present);
-    let stays = state
-        .is_some_and(|state| state.owner.as_deref() == Some(owner) && state.isolation == isolation && !state.retired);
+    let picked_up = state.and_then(|state| Some(state.picked_up.as_ref()?.epoch == state.epoch)).unwrap_or(false);
+    let isolation = isolation.or(state.map(|state| state.isolation)).unwrap_or_default();
+    let stays = picked_up && !takes_over(state, owner, Some(isolation));
     (!stays).then(|| Body::Started { owner: owner.to_owned(), isolation })
 }

@@ -5,7 +5,7 @@ use crate::entry::{Body, Correction, Draft, Finding, Move, TopicChange, Verdict}
 use crate::offset::{Group, Invalid, Isolation, Offset, TopicId, TopicPartition};
 use crate::positions::{GroupState, Positions};
 use crate::reconcile::cluster::finding;
-use crate::reconcile::ruling::started;
+use crate::reconcile::ruling::{started, takes_over};
 use crate::reconcile::topic::asked_names;
 use crate::reconcile::{Decided, Decision, NewGroup, Policy, StartPosition};
 
@@ -59,7 +59,7 @@ pub fn unchecked(
 
     let started = started(state, owner, isolation);
     let present = state.map_or_else(Default::default, |state| state.epoch);
-    let epoch = if started.is_some() { present.next() } else { present };
+    let epoch = if takes_over(state, owner, isolation) { present.next() } else { present };
     let journaled = positions.iter().filter(|(at, _, _)| names.contains(&at.topic)).map(|(at, topic, partition)| {
         let replaying_until = partition.replaying_until;
         StartPosition { replaying_until, ..start(at, topic.topic_id, partition.position) }

@@ -169,6 +169,14 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    /// The moment of history, where it names one.
+    pub fn moment(&self) -> Option<Moment> {
+        match self {
+            Meaning::AsOf { moment, .. } => Some(*moment),
+            _ => None,
+        }
+    }
+
     /// Whether it stays what it is whatever the broker says: then its end too is settled at execution.
     pub(super) fn is_of_history(&self) -> bool {
         matches!(self, Meaning::AsOf { .. } | Meaning::Present | Meaning::Undo { .. })

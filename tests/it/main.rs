@@ -1,11 +1,13 @@
 //! All integration tests in one binary, a module a subject.
 
+mod cases;
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 mod crash;
 mod damage;
+mod damage_cases;
 mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
@@ -30,5 +32,6 @@ mod program;
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
+mod script;
 mod tidy;
 mod wait;
