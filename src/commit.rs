@@ -105,7 +105,7 @@ pub enum Checked {
 /// Why a commit was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// Its shape, or a retired topic.
+    /// Its shape, or a retired group or topic.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// The journal has no such group: a start makes one.
@@ -190,6 +190,9 @@ pub fn check(state: &State, commit: &Commit) -> Result<Checked, Refused> {
     };
     if let Some(hold) = &present.held {
         return Err(Refused::Held { group: group(), hold: hold.clone() });
+    }
+    if present.retired {
+        return Err(Invalid::new("group", &commit.group, "retired; a start brings it back").into());
     }
     check_fences(present, commit)?;
     if let Some(repeat) = find_repeat(present, commit)? {
@@ -324,4 +327,25 @@ fn merged(mut ranges: Vec<OffsetRange>) -> Result<Vec<OffsetRange>, Invalid> {
         }
     }
     Ok(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retired_group_takes_no_commit_and_a_held_one_says_so_first() {
+        let group = Group::new("a", "g").unwrap();
+        let range = OffsetRange::new(TopicName::new("t").unwrap(), 0, Offset::ZERO, Offset::ZERO.plus(5)).unwrap();
+        let commit = Commit::new(group.clone(), Epoch::ZERO, Timestamp::default(), vec![range]).unwrap();
+        let mut state = State::default();
+        state.groups.insert(group.clone(), GroupState::default());
+        assert!(matches!(check(&state, &commit), Ok(Checked::Append(_))));
+        state.groups.get_mut(&group).unwrap().retired = true;
+        let refused = check(&state, &commit).unwrap_err();
+        assert!(matches!(&refused, Refused::Invalid(invalid) if invalid.what == "group"), "{refused}");
+        state.groups.get_mut(&group).unwrap().held =
+            Some(Hold { reason: "r".into(), actor: "a".into(), since: Timestamp::default(), seq: Seq::ZERO });
+        assert!(matches!(check(&state, &commit), Err(Refused::Held { .. })));
+    }
 }

@@ -250,7 +250,7 @@ impl Positions {
                 topic.topic_id = first.topic_id;
             }
         }
-        let mut opened = false;
+        let mut more_holes = false;
         for range in &batch.ranges {
             // Ranges are ordered and mostly of one topic: names are compared, not cloned, when the topic is there.
             let topic = match self.topics.get_mut(range.topic()) {
@@ -266,11 +266,11 @@ impl Positions {
                 let earliest = first.and_then(|first| first.earliest).unwrap_or(from).min(from);
                 PartitionState::at(earliest, from)
             });
-            opened |= partition.commit(from, until, seq);
+            more_holes |= partition.commit(from, until, seq);
             partition.last_batch = Some(batch.batch);
             partition.last_batch_time = Some(batch.batch_time);
         }
-        if opened {
+        if more_holes {
             holes::bound(self);
         }
     }
@@ -330,10 +330,10 @@ impl PartitionState {
         }
     }
 
-    /// Takes in a committed range; whether that opened a hole.
+    /// Takes in a committed range; whether there are more holes now: one was opened, or split by a late range.
     fn commit(&mut self, from: Offset, until: Offset, seq: Seq) -> bool {
-        let opened = from > self.position;
-        if opened {
+        let before = self.holes.len();
+        if from > self.position {
             self.holes.push(Hole { from_offset: self.position, until_offset: from, seq });
         } else {
             holes::cut(&mut self.holes, from, until);
@@ -342,7 +342,7 @@ impl PartitionState {
         if self.replaying_until.is_some_and(|end| self.position >= end) {
             self.replaying_until = None;
         }
-        opened
+        self.holes.len() > before
     }
 }
 

@@ -43,23 +43,23 @@ impl Directory {
     /// [`OpenError::NotThere`], [`OpenError::InUse`] with what the holder said of itself, [`OpenError::Foreign`],
     /// [`OpenError::Damaged`] if a part is missing.
     pub fn take(path: &Path, create: bool, holder: &str, wait: Duration) -> Result<Directory, OpenError> {
-        let found = Found::at(path)?;
-        match found {
+        match Found::at(path)? {
             Found::Nothing if !create => return Err(OpenError::NotThere { dir: path.to_owned() }),
-            Found::Nothing => fs::create_dir_all(path).map_err(|source| io_error(path, source))?,
+            Found::Nothing => make_directories(path)?,
             Found::Foreign(why) => return Err(OpenError::Foreign { dir: path.to_owned(), why }),
             Found::Journal => {}
         }
         let lock = lock(path, holder, wait)?;
-        let format = path.join(FORMAT);
-        let (uuid, created) = match fs::read_to_string(&format) {
-            Ok(text) => (parse(path, &text)?, false),
-            // Nothing, or a creation that did not come to its end: a creation by another process may have, meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && create => (begin_creation(path)?, true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(OpenError::NotThere { dir: path.to_owned() });
+        // Looked at again: whoever held the lock may have made a journal meanwhile, or lost the marker of one.
+        let (uuid, created) = match Found::at(path)? {
+            Found::Journal => {
+                let format = path.join(FORMAT);
+                let text = fs::read_to_string(&format).map_err(|source| io_error(&format, source))?;
+                (parse(path, &text)?, false)
             }
-            Err(source) => return Err(io_error(&format, source)),
+            Found::Nothing if create => (begin_creation(path)?, true),
+            Found::Nothing => return Err(OpenError::NotThere { dir: path.to_owned() }),
+            Found::Foreign(why) => return Err(OpenError::Foreign { dir: path.to_owned(), why }),
         };
         if !created {
             for part in PARTS {
@@ -82,12 +82,25 @@ impl Directory {
             .map_err(|source| io_error(&self.path.join(FORMAT), source))?;
         sync_directory(&self.path)?;
         // The directory's own name, too.
-        match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-            Some(_) => sync_directory(Path::new(".")),
-            None => Ok(()),
-        }
+        parent_of(&self.path).map_or(Ok(()), sync_directory)
     }
+}
+
+/// Makes the directory with all that it lies in, and makes their names durable.
+fn make_directories(path: &Path) -> Result<(), OpenError> {
+    let missing = made_for(path);
+    fs::create_dir_all(path).map_err(|source| io_error(path, source))?;
+    missing.into_iter().filter_map(parent_of).try_for_each(sync_directory)
+}
+
+/// The directories up from `path` that are not there.
+fn made_for(path: &Path) -> Vec<&Path> {
+    std::iter::successors(Some(path), |below| parent_of(below)).take_while(|name| !name.exists()).collect()
+}
+
+/// Where the name of `path` stands.
+fn parent_of(path: &Path) -> Option<&Path> {
+    path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
 /// What a directory is, as far as its names tell.
@@ -273,6 +286,33 @@ mod tests {
         fs::remove_file(path.join(FORMAT)).unwrap();
         let lost = take(&path, true).unwrap_err();
         assert!(matches!(lost, OpenError::Foreign { .. }) && lost.to_string().contains("LOCK, sled, wal"), "{lost}");
+    }
+
+    #[test]
+    fn what_came_while_the_lock_was_waited_for_is_not_cleared() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("journal");
+        fs::create_dir(&path).unwrap();
+        let held = lock(&path, "another", Duration::ZERO).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Directory::take(&path, true, "a test", Duration::from_secs(20)));
+            std::thread::sleep(10 * LOCK_POLL);
+            fs::create_dir_all(path.join("wal/rest")).unwrap();
+            drop(held);
+            let refused = waiting.join().unwrap().unwrap_err();
+            assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+        });
+        assert!(path.join("wal/rest").exists());
+    }
+
+    #[test]
+    fn the_name_of_each_directory_that_is_made_is_made_durable() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b/c");
+        assert_eq!(made_for(&path), [&path, &root.path().join("a/b"), &root.path().join("a")]);
+        make_directories(&path).unwrap();
+        assert_eq!(made_for(&path), [] as [&Path; 0]);
+        assert_eq!(made_for(Path::new("none such/b")), [Path::new("none such/b"), Path::new("none such")]);
     }
 
     #[test]

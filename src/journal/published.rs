@@ -119,10 +119,11 @@ impl Published {
         let mut filtered = |entry: Entry| if wanted(&entry) { visit(entry) } else { ControlFlow::Continue(()) };
         match order {
             Order::Ascending => {
-                let mut next = Seq::ZERO;
+                // Without the batch among what is sealed now, it is above it.
+                let mut next = self.store.sealed().next();
                 let mut done = false;
                 let visited = self.store.visit_batches(group, from, order, &mut |entry| {
-                    next = entry.seq.next();
+                    next = next.max(entry.seq.next());
                     let flow = filtered(entry);
                     done = flow.is_break();
                     flow

@@ -114,6 +114,8 @@ impl Run {
                     Ok(next) if !self.group.is_full() => request = next,
                     Ok(next) => {
                         self.flush();
+                        // A queue that never runs empty must not put it off.
+                        self.sync_if_due();
                         request = next;
                     }
                     Err(_) => break,

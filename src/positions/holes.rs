@@ -66,8 +66,9 @@ fn join_nearest(holes: &mut Vec<Hole>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offset::{Seq, TopicName};
-    use crate::positions::TopicState;
+    use crate::entry::{Batch, Body, Entry};
+    use crate::offset::{BatchNumber, Epoch, Group, OffsetRange, Seq, Timestamp, TopicName};
+    use crate::positions::{State, TopicState};
 
     fn holes(ranges: &[(i64, i64)]) -> Vec<Hole> {
         let offset = |n| Offset::new(n).unwrap();
@@ -105,5 +106,35 @@ mod tests {
         bound_to(&mut positions, 2, 4);
         let left: Vec<_> = partitions(&mut positions).map(|partition| partition.holes.clone()).collect();
         assert_eq!(left, [holes(&[(0, 3), (10, 11)]), holes(&[(0, 6)]), holes(&[(0, 9)])]);
+    }
+
+    #[test]
+    fn late_batches_that_split_a_hole_keep_to_the_limit() {
+        let (topic, group) = (TopicName::new("t").unwrap(), Group::new("a", "g").unwrap());
+        let mut state = State::default();
+        let mut apply = |from: i64, until: i64| {
+            let (from, until) = (Offset::new(from).unwrap(), Offset::new(until).unwrap());
+            let batch = Batch {
+                batch: BatchNumber::ZERO.plus(state.seq.as_u64() + 1),
+                batch_time: Timestamp::default(),
+                key: None,
+                ranges: vec![OffsetRange::new(topic.clone(), 0, from, until).unwrap()],
+                notes: Vec::new(),
+                firsts: Vec::new(),
+            };
+            state.apply(&Entry {
+                seq: state.seq.next(),
+                recorded_at: Timestamp::default(),
+                machine_clock: Timestamp::default(),
+                group: Some(group.clone()),
+                epoch: Epoch::ZERO,
+                body: Body::Batch(batch),
+            });
+            state.groups[&group].positions.open_holes()
+        };
+        apply(0, 1);
+        assert_eq!(apply(1_000_000, 1_000_001), 1);
+        let most = (1..=1_100).map(|n| apply(n * 10, n * 10 + 1)).max();
+        assert_eq!(most, Some(MAX_OF_PARTITION));
     }
 }

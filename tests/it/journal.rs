@@ -262,3 +262,35 @@ fn options_out_of_their_range_are_refused() {
     }
     assert!(!dir.path().join("journal").exists(), "nothing was made");
 }
+
+#[test]
+fn an_interval_is_kept_while_requests_queue_up() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut options = options();
+    // No rotation syncs by itself.
+    (options.segment_bytes, options.durability) = (16 << 20, Durability::Interval(Duration::from_millis(10)));
+    let passed = Arc::new(Mutex::new(Vec::new()));
+    let counted = Arc::clone(&passed);
+    options.crash_at = Some(Arc::new(move |at| {
+        if at == "wal-written" {
+            // Longer than the interval: each write makes a sync due.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        counted.lock().expect("no panic").push(at);
+    }));
+    let journal = started(dir.path(), options);
+    passed.lock().expect("no panic").clear();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        // Three groups of as many requests as one takes.
+        for n in 0..12_288 {
+            let journal = journal.clone();
+            tasks.spawn(async move { journal.commit_async(nth(n, 1)).await.expect("a commit") });
+        }
+        tasks.join_all().await
+    });
+    let passed = passed.lock().expect("no panic");
+    let between = passed.split(|at| *at == "wal-synced").map(|part| part.iter().filter(|at| **at == "wal-written").count());
+    assert_eq!(between.max(), Some(1), "{passed:?}");
+}
