@@ -291,6 +291,7 @@ fn an_interval_is_kept_while_requests_queue_up() {
         tasks.join_all().await
     });
     let passed = passed.lock().expect("no panic");
-    let between = passed.split(|at| *at == "wal-synced").map(|part| part.iter().filter(|at| **at == "wal-written").count());
+    let between =
+        passed.split(|at| *at == "wal-synced").map(|part| part.iter().filter(|at| **at == "wal-written").count());
     assert_eq!(between.max(), Some(1), "{passed:?}");
 }
