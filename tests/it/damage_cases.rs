@@ -74,6 +74,9 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|path| path.strip_prefix(dir).expect("below it").to_owned()).collect()
 }
 
+/// What is done to one file.
+type Harm<'a> = &'a dyn Fn(&Path);
+
 /// A place for damaged copies of one journal.
 struct Copies {
     root: tempfile::TempDir,
@@ -168,7 +171,7 @@ fn c23_any_one_file_lost_cut_or_older_is_refused_or_the_journal_is_whole() {
     for which in ["closed", "running"] {
         for file in files(&copies.path(which)) {
             let older = copies.path("older").join(&file);
-            let damages: [(&str, &dyn Fn(&Path)); 6] = [
+            let damages: [(&str, Harm<'_>); 6] = [
                 ("lost", &|path| fs::remove_file(path).expect("a file")),
                 ("empty", &|path| fs::write(path, "").expect("a file")),
                 ("half", &|path| set_len(path, |len| len / 2)),
@@ -239,7 +242,7 @@ fn c24_a_flip_of_any_byte_of_the_log_is_refused_or_cut_from_its_end() {
 #[test]
 fn c24_a_length_of_two_to_the_62_asks_for_no_memory() {
     let copies = Copies::new();
-    let segment = files(&copies.path("running")).into_iter().filter(|file| file.starts_with("wal")).next_back();
+    let segment = files(&copies.path("running")).into_iter().rfind(|file| file.starts_with("wal"));
     let segment = segment.expect("a segment");
     for at in [64usize, 4096, 4608, 8192, 8196, 8224, 8232] {
         for length in [(1u64 << 62).to_le_bytes(), u64::MAX.to_le_bytes(), (1u64 << 31).to_le_bytes()] {

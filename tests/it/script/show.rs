@@ -53,8 +53,8 @@ fn start(start: &StartPosition) -> String {
 fn finding(finding: &Finding) -> String {
     let mut text = "found ".to_owned();
     match (&finding.topic, finding.partition) {
-        (Some(topic), Some(partition)) => drop(write!(text, "{topic}/{partition} ")),
-        (Some(topic), None) => drop(write!(text, "{topic} ")),
+        (Some(topic), Some(partition)) => text += &format!("{topic}/{partition} "),
+        (Some(topic), None) => text += &format!("{topic} "),
         (None, _) => {}
     }
     let Finding { verdict, position, earliest, latest, start, .. } = finding;
@@ -153,8 +153,8 @@ pub fn entry(entry: &Entry) -> String {
         Body::Batch(batch) => {
             let _ = write!(text, " {}", batch.batch);
             match batch.ranges.len() {
-                0..=8 => batch.ranges.iter().for_each(|range| drop(write!(text, " {range}"))),
-                many => drop(write!(text, " {many} ranges")),
+                0..=8 => batch.ranges.iter().for_each(|range| text += &format!(" {range}")),
+                many => text += &format!(" {many} ranges"),
             }
             if let Some(key) = &batch.key {
                 let _ = write!(text, " key {key:?}");
@@ -178,13 +178,13 @@ pub fn entry(entry: &Entry) -> String {
                 let _ = write!(text, ", undoes {undoes}");
             }
         }
-        Body::KafkaResult { of, .. } => drop(write!(text, " of {of}")),
-        Body::Held { reason, actor } => drop(write!(text, " by {actor}: {reason}")),
-        Body::Released { actor } => drop(write!(text, " by {actor}")),
-        Body::Retired { topic, actor } => drop(write!(text, " {} by {actor}", or_dash(topic.as_ref()))),
-        Body::Mark { name, actor } => drop(write!(text, " {name:?} by {actor}")),
-        Body::LossAcknowledged { of, actor } => drop(write!(text, " {of} by {actor}")),
-        Body::Pruned { through, .. } => drop(write!(text, " through {through}")),
+        Body::KafkaResult { of, .. } => text += &format!(" of {of}"),
+        Body::Held { reason, actor } => text += &format!(" by {actor}: {reason}"),
+        Body::Released { actor } => text += &format!(" by {actor}"),
+        Body::Retired { topic, actor } => text += &format!(" {} by {actor}", or_dash(topic.as_ref())),
+        Body::Mark { name, actor } => text += &format!(" {name:?} by {actor}"),
+        Body::LossAcknowledged { of, actor } => text += &format!(" {of} by {actor}"),
+        Body::Pruned { through, .. } => text += &format!(" through {through}"),
     }
     let _ = writeln!(text, " (epoch {})", entry.epoch);
     text
