@@ -335,7 +335,7 @@ impl fmt::Display for Finding {
         if let Some(start) = self.start {
             write!(f, ", starts at {start}")?;
         }
-        if let Some(LostRange { from_offset, until_offset }) = self.loss {
+        if let (Some(LostRange { from_offset, until_offset }), Some(_)) = (self.loss, self.start) {
             write!(f, ", lost [{from_offset},{until_offset})")?;
         }
         match &self.detail {

@@ -26,6 +26,8 @@ pub fn set_up(common: &Common) {
     };
     let color = common.color.applies_to(&io::stderr());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(color);
+    // A message that can't be written is no reason to stop the work, let alone to panic.
+    let builder = builder.log_internal_errors(false);
     let set = match common.log_format {
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
         LogFormat::Text => builder.event_format(Plain).try_init(),

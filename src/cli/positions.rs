@@ -12,7 +12,7 @@ use crate::control::Limits;
 use crate::journal::Journal;
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::positions::GroupState;
-use crate::wire::{AsOf, PositionsAnswer};
+use crate::wire::{AsOf, Position, PositionsAnswer};
 
 const EXAMPLE: &str = "\
 Example:
@@ -158,11 +158,20 @@ fn write_table(out: &mut Out, answer: &PositionsAnswer, now: Timestamp) -> Resul
             line.holes.len().to_string(),
             or_dash(line.last_batch),
             or_dash(line.last_batch_time.map(|time| times::with_distance(time, now))),
-            line.replaying_until.map_or_else(String::new, |until| format!("replaying until {until}")),
+            notes(line),
         ]);
         if !line.holes.is_empty() {
             rows.strike();
         }
     }
     out.table(rows)
+}
+
+/// What else an operator should know of a partition.
+fn notes(line: &Position) -> String {
+    let replaying = line.replaying_until.map(|until| format!("replaying until {until}"));
+    // Lag counts what can be read: without this a transaction that hangs would look healthy.
+    let behind = line.latest.zip(line.readable_end).map(|(latest, end)| latest.since(end)).filter(|count| *count > 0);
+    let waiting = behind.map(|count| format!("{count} behind an open transaction"));
+    replaying.into_iter().chain(waiting).collect::<Vec<_>>().join(", ")
 }

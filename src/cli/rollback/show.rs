@@ -44,13 +44,16 @@ pub fn sentence(group: &Group, target: &str, plan: &Plan) -> String {
         format!("\nThat is batch {}, seq {}, recorded {recorded}.", moment.batch, moment.seq)
     });
     let begin = format!("Plan {} for group {group}: {target}.{moment}", plan.id);
-    if plan.nothing_to_do {
-        return format!("{begin}\nThere is nothing to do: it is there already.");
+    if plan.nothing_to_do && plan.executable() {
+        let stays = plan.partitions.iter().any(|partition| partition.outcome.is_unmovable());
+        let why = if stays { "what could move is there already" } else { "it is there already" };
+        return format!("{begin}\nThere is nothing to do: {why}.");
     }
     let totals = plan.totals();
     let moving = plan.partitions.iter().filter(|partition| partition.start != partition.position).count();
+    let moves = if plan.executable() { "It moves" } else { "It can't be executed as it is; it would move" };
     format!(
-        "{begin}\nIt moves {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.",
+        "{begin}\n{moves} {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.",
         totals.partitions, totals.replayed, totals.skipped, totals.lost
     )
 }

@@ -1,11 +1,12 @@
 //! A client of librdkafka.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rdkafka_sys as sys;
 
@@ -13,6 +14,8 @@ use crate::kafka::config::{ClientConfig, ClientError};
 
 /// How long dropping a client may hold up the thread that drops it; librdkafka goes on by itself after that.
 const DESTROY_WAIT: Duration = Duration::from_secs(3);
+/// How long a trouble of the same facility is not told again, but for those who ask for details.
+const TOLD_AGAIN: Duration = Duration::from_secs(5);
 
 /// A client. All of librdkafka's functions on it may be called from any thread.
 pub(in crate::kafka) struct Handle(NonNull<sys::rd_kafka_t>);
@@ -115,10 +118,26 @@ unsafe extern "C" fn log(_: *const sys::rd_kafka_t, level: c_int, facility: *con
     let _ = catch_unwind(|| {
         let (facility, text) = (facility.to_string_lossy(), text.to_string_lossy());
         match level {
+            // A broker that is gone is told ten times a second, in words that differ by a number.
+            0..=4 if is_repeated(&facility) => tracing::debug!(target: "librdkafka", "{facility}: {text}"),
             0..=3 => tracing::error!(target: "librdkafka", "{facility}: {text}"),
             4 => tracing::warn!(target: "librdkafka", "{facility}: {text}"),
             5 | 6 => tracing::info!(target: "librdkafka", "{facility}: {text}"),
             _ => tracing::debug!(target: "librdkafka", "{facility}: {text}"),
         }
     });
+}
+
+/// Whether a line of this facility was told a moment ago. The callback has no place of its own to remember it in.
+fn is_repeated(facility: &str) -> bool {
+    static TOLD: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    match told.get(facility) {
+        Some(last) if now.duration_since(*last) < TOLD_AGAIN => true,
+        _ => {
+            told.insert(facility.to_owned(), now);
+            false
+        }
+    }
 }

@@ -243,13 +243,13 @@ fn another_cluster_is_refused_until_it_is_accepted_by_its_id() {
         started epoch 1 seq 2
         orders/0 from 0 new_group
         batch 1 seq 3
-        refused: group g can't start: other_cluster, the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id
-        refused: group g can't start: other_cluster, the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id
+        refused: group g can't start: other_cluster (the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id)
+        refused: group g can't start: other_cluster (the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id)
         to seq 2 batch 0 of 2026-11-30T09:00:00Z
         orders/0 500 -> - start 500 unknown
         not executable: orders/0: the broker did not say where it is (the broker belongs to cluster Y, the group to X); leave_unmovable leaves it where it is and moves the others
         nothing to do
-        refused: group g can't start: other_cluster, the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id
+        refused: group g can't start: other_cluster (the group belongs to cluster X, but fake:9092 is cluster Y; to move the group there accept it by that id)
         started epoch 2 seq 5
         orders/0 from 0 other_cluster
         found orders/0 other_cluster 500 -> 0 in 0..500: cluster Y, was X; accepted

@@ -23,9 +23,9 @@ fn c12_a_refusal_repeats_and_a_correction_happens_once() {
         started epoch 1 seq 2
         orders/0 from 0 new_group
         batch 1 seq 3
-        refused: group g can't start: orders/0: tail_out_of_range, the log ends below the position
-        refused: group g can't start: orders/0: tail_out_of_range, the log ends below the position
-        refused: group g can't start: orders/0: tail_out_of_range, the log ends below the position
+        refused: group g can't start: orders/0: tail_out_of_range, was at 1000, the log holds [0,5) (the log ends below the position)
+        refused: group g can't start: orders/0: tail_out_of_range, was at 1000, the log holds [0,5) (the log ends below the position)
+        refused: group g can't start: orders/0: tail_out_of_range, was at 1000, the log holds [0,5) (the log ends below the position)
         orders/0 1000
         started epoch 2 seq 5
         orders/0 from 0 tail_out_of_range
@@ -73,17 +73,17 @@ fn c12_each_policy_that_fails_repeats_itself() {
         orders/0 from 0 new_group
         batch 1 seq 3
         batch 2 seq 4, hole orders/0 [50,60)
-        refused: group g can't start: orders/0: unread_hole, [55, 60) was never read
-        refused: group g can't start: orders/0: unread_hole, [55, 60) was never read
+        refused: group g can't start: orders/0: unread_hole, was at 100, the log holds [55,300) ([55, 60) was never read)
+        refused: group g can't start: orders/0: unread_hole, was at 100, the log holds [55,300) ([55, 60) was never read)
         started epoch 2 seq 6
         orders/0 from 55 unread_hole
         found orders/0 unread_hole 100 -> 55 in 55..300: [55, 60) was never read
-        refused: group g can't start: orders/0: head_out_of_range
-        refused: group g can't start: orders/0: head_out_of_range
-        refused: group g can't start: orders/0: topic_recreated, topic id QkJCQkJCQkJCQkJCQkJCQg, was QUFBQUFBQUFBQUFBQUFBQQ
-        refused: group g can't start: orders/0: topic_recreated, topic id QkJCQkJCQkJCQkJCQkJCQg, was QUFBQUFBQUFBQUFBQUFBQQ
-        refused: group g can't start: orders: topic_missing, no such topic on fake:9092; its positions are kept
-        refused: group g can't start: orders: topic_missing, no such topic on fake:9092; its positions are kept
+        refused: group g can't start: orders/0: head_out_of_range, was at 55, the log holds [200,300)
+        refused: group g can't start: orders/0: head_out_of_range, was at 55, the log holds [200,300)
+        refused: group g can't start: orders/0: topic_recreated, was at 55, the log holds [0,3) (topic id QkJCQkJCQkJCQkJCQkJCQg, was QUFBQUFBQUFBQUFBQUFBQQ)
+        refused: group g can't start: orders/0: topic_recreated, was at 55, the log holds [0,3) (topic id QkJCQkJCQkJCQkJCQkJCQg, was QUFBQUFBQUFBQUFBQUFBQQ)
+        refused: group g can't start: orders: topic_missing (no such topic on fake:9092; its positions are kept)
+        refused: group g can't start: orders: topic_missing (no such topic on fake:9092; its positions are kept)
         started epoch 2 seq 6
         found orders topic_missing - -> - in -..-: no such topic on fake:9092; its positions are kept
         orders/0 55
@@ -289,8 +289,8 @@ fn c17_a_missing_topic_stays_missing_and_keeps_its_position() {
         orders/0 from 0 new_group
         other/0 from 0 new_group
         batch 1 seq 3
-        refused: group g can't start: orders: topic_missing, no such topic on fake:9092; its positions are kept
-        refused: group g can't start: orders: topic_missing, no such topic on fake:9092; its positions are kept
+        refused: group g can't start: orders: topic_missing (no such topic on fake:9092; its positions are kept)
+        refused: group g can't start: orders: topic_missing (no such topic on fake:9092; its positions are kept)
         looked epoch 1 seq 3
         found orders topic_missing - -> - in -..-: no such topic on fake:9092; its positions are kept
         to seq 2 batch 0 of 2026-11-30T09:00:00Z
@@ -304,8 +304,8 @@ fn c17_a_missing_topic_stays_missing_and_keeps_its_position() {
         found orders topic_missing - -> - in -..-: no such topic on fake:9092; its positions are kept
         orders/0 100
         other/0 100
-        refused: group h can't start: nothing: topic_missing, no such topic on fake:9092
-        refused: group h can't start: topic_missing, no topic matches ^nothing.*
+        refused: group h can't start: nothing: topic_missing (no such topic on fake:9092)
+        refused: group h can't start: topic_missing (no topic matches ^nothing.*)
         "g"
         "#,
     );

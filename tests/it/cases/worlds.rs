@@ -262,7 +262,7 @@ fn partitions_that_go_and_come_back_without_ids() {
         orders/0 from 100 in_range
         orders/1 from 100 in_range
         orders/2 from 100 in_range
-        refused: group g can't start: orders/0: topic_recreated, 1 partitions, had 3; orders/1: topic_recreated, 1 partitions, had 3; this partition is no more; orders/2: topic_recreated, 1 partitions, had 3; this partition is no more
+        refused: group g can't start: orders/0: topic_recreated, was at 100, the log holds [0,100) (1 partitions, had 3); orders/1: topic_recreated, was at 100 (1 partitions, had 3; this partition is no more); orders/2: topic_recreated, was at 100 (1 partitions, had 3; this partition is no more)
         started epoch 2 seq 4
         orders/0 from 0 topic_recreated
         found orders/0 topic_recreated 100 -> 0 in 0..100: 1 partitions, had 3
