@@ -284,7 +284,8 @@ fn each_kill_point_keeps_what_was_acknowledged() {
             }
         }
     }
-    for part in ["seal: index", "seal: data", "seal: valid", "seal: old states", "sweep: ", "wal-recover", "wal-rotate"] {
+    for part in ["seal: index", "seal: data", "seal: valid", "seal: old states", "sweep: ", "wal-recover", "wal-rotate"]
+    {
         let times: u32 = killed.iter().filter(|(name, _)| name.starts_with(part)).map(|(_, times)| times).sum();
         assert!(times > 0, "never killed at {part:?}, only at {killed:?}");
     }
