@@ -2,6 +2,7 @@
 //! section 3). A refused commit leaves no trace in the journal.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::entry::{Batch, Body, Draft, First, Note, NoteKind};
 use crate::offset::{
@@ -171,6 +172,14 @@ pub enum Refused {
         key: String,
         /// The receipt of the batch that has it.
         first: Receipt,
+    },
+    /// It is beyond what the journal's files can hold.
+    #[error("{what} can't be written; the limit is {limit}; nothing was written")]
+    TooLarge {
+        /// What, and how large.
+        what: Arc<str>,
+        /// What is accepted, in the same unit.
+        limit: u64,
     },
 }
 

@@ -105,7 +105,7 @@ impl Failure {
             Failure::Write(_) | Failure::Commit(CommitError::Unavailable(_)) => 1,
             Failure::Read(_) => 6,
             Failure::Commit(CommitError::Refused(refused)) => match refused {
-                Refused::Invalid(_) => 2,
+                Refused::Invalid(_) | Refused::TooLarge { .. } => 2,
                 Refused::Held { .. } => 3,
                 Refused::Fenced { .. } | Refused::OtherIncarnation { .. } | Refused::KeyConflict { .. } => 4,
                 Refused::JournalBehind { .. } => 6,

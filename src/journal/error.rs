@@ -52,12 +52,23 @@ pub enum OpenError {
     Invalid(#[from] Invalid),
 }
 
-/// The journal takes no more writes until it is opened again; reads go on.
+/// Why something was not written.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the journal is read-only: {why}")]
-pub struct WriteError {
-    /// The first failure.
-    pub why: Arc<str>,
+pub enum WriteError {
+    /// The journal takes no more writes until it is opened again; reads go on.
+    #[error("the journal is read-only: {why}")]
+    ReadOnly {
+        /// The first failure.
+        why: Arc<str>,
+    },
+    /// It is beyond what the journal's files can hold: nothing was written, and the journal goes on.
+    #[error("{what} can't be written; the limit is {limit}; nothing was written")]
+    TooLarge {
+        /// What, and how large.
+        what: Arc<str>,
+        /// What is accepted, in the same unit.
+        limit: u64,
+    },
 }
 
 /// A read of history that failed.
@@ -89,7 +100,7 @@ pub enum DecideError<E> {
     /// The decision itself said no; the journal is unchanged.
     #[error("{0}")]
     Refused(E),
-    /// It could not be made durable.
+    /// It could not be made durable, or is too large to be written.
     #[error(transparent)]
     Unavailable(WriteError),
 }

@@ -19,7 +19,7 @@ impl Health {
 
     /// Notes a failure, unless there was one before; the first is what everybody is told.
     pub fn fail(&self, why: impl std::fmt::Display) -> WriteError {
-        self.failed.get_or_init(|| WriteError { why: why.to_string().into() }).clone()
+        self.failed.get_or_init(|| WriteError::ReadOnly { why: why.to_string().into() }).clone()
     }
 }
 

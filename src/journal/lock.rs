@@ -66,7 +66,7 @@ impl Directory {
                 if !path.join(part).is_dir() {
                     return Err(OpenError::Damaged {
                         file: path.join(part),
-                        why: "it is missing; put it back from a copy, or run tidelog repair".into(),
+                        why: "it is missing; put it back from a copy".into(),
                     });
                 }
             }
@@ -218,7 +218,7 @@ fn parse(path: &Path, text: &str) -> Result<[u8; 16], OpenError> {
     if text != render(&uuid) {
         return Err(OpenError::Damaged {
             file: path.join(FORMAT),
-            why: "its content is not what was written; put it back from a copy, or run tidelog repair".into(),
+            why: "its content is not what was written; put it back from a copy".into(),
         });
     }
     Ok(uuid)

@@ -336,6 +336,9 @@ fn check(state: &State, commit: &Commit) -> Result<(Vec<Draft>, Option<Receipt>)
 fn receipt(decided: Decided<Option<Receipt>, Refused>) -> Result<Receipt, CommitError> {
     let (entries, repeated) = decided.map_err(|error| match error {
         DecideError::Refused(refused) => CommitError::Refused(refused),
+        DecideError::Unavailable(WriteError::TooLarge { what, limit }) => {
+            CommitError::Refused(Refused::TooLarge { what, limit })
+        }
         DecideError::Unavailable(error) => CommitError::Unavailable(error),
     })?;
     if let Some(receipt) = repeated {

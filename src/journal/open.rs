@@ -23,7 +23,7 @@ use crate::offset::{Invalid, Seq};
 use crate::positions::State;
 
 /// What helps against damage.
-const HELP: &str = "put the directory back from a copy, or run tidelog repair";
+const HELP: &str = "put the directory back from a copy";
 /// With less space than this nothing is opened: sled writes while it opens, and must not stop half-way.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 

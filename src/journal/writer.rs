@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use super::codec::payload;
 use super::codec::record::Names;
+use super::codec::{CodecError, payload};
 use super::health::{Health, Progress};
 use super::published::Published;
 use super::request::{Decide, Request};
 use super::sealing::Job;
-use super::wal::{Wal, WalError};
+use super::wal::{MAX_COUNT, MAX_PAYLOAD, Wal, WalError};
 use super::{Clock, Durability, WriteError};
 use crate::entry::{Draft, Entry};
 use crate::positions::State;
@@ -239,7 +239,7 @@ impl Run {
         }
         // Where no name is defined yet, it is longer than here.
         let mut alone = Vec::new();
-        payload::encode(entries, &mut Names::default(), &mut alone, &mut Vec::new()).map_err(too_large)?;
+        payload::encode(entries, &mut Names::default(), &mut alone, &mut Vec::new()).map_err(unencodable)?;
         self.begin_segment(alone.len())?;
         assert!(self.try_stage(entries)?, "a segment takes the payload that it was made for");
         Ok(())
@@ -251,8 +251,8 @@ impl Run {
         let (bytes, records) = (group.bytes.len(), group.records.len());
         let encoded = payload::encode(entries, &mut writer.names, &mut group.bytes, &mut group.records);
         let staged = match encoded {
-            Ok(()) => writer.wal.stage(entries.len(), &group.bytes[bytes..]).map_err(too_large),
-            Err(error) => Err(too_large(error)),
+            Ok(()) => writer.wal.stage(entries.len(), &group.bytes[bytes..]).map_err(beyond_frame),
+            Err(error) => Err(unencodable(error)),
         };
         if !matches!(staged, Ok(true)) {
             group.bytes.truncate(bytes);
@@ -333,7 +333,25 @@ impl Run {
     }
 }
 
-/// The error of what can't be written as it is.
-fn too_large(error: impl std::fmt::Display) -> WriteError {
-    WriteError { why: format!("an entry can't be written: {error}").into() }
+/// The error of a record that is beyond the limits of a frame.
+fn beyond_frame(error: WalError) -> WriteError {
+    match error {
+        WalError::TooLarge { entries, .. } if entries > MAX_COUNT => {
+            WriteError::TooLarge { what: format!("a decision of {entries} entries").into(), limit: MAX_COUNT as u64 }
+        }
+        WalError::TooLarge { bytes, .. } => too_large(bytes as u64, MAX_PAYLOAD as u64),
+        error => WriteError::ReadOnly { why: error.to_string().into() },
+    }
+}
+
+/// The error of an entry that can't be encoded.
+fn unencodable(error: CodecError) -> WriteError {
+    match error {
+        CodecError::TooLarge { bytes, limit } => too_large(bytes, limit),
+        error => WriteError::ReadOnly { why: format!("an entry can't be encoded: {error}").into() },
+    }
+}
+
+fn too_large(bytes: u64, limit: u64) -> WriteError {
+    WriteError::TooLarge { what: format!("an entry of {bytes} bytes").into(), limit }
 }

@@ -295,3 +295,17 @@ fn an_interval_is_kept_while_requests_queue_up() {
         passed.split(|at| *at == "wal-synced").map(|part| part.iter().filter(|at| **at == "wal-written").count());
     assert_eq!(between.max(), Some(1), "{passed:?}");
 }
+
+#[test]
+fn what_is_too_large_is_told_so_and_the_journal_goes_on() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let journal = started(dir.path(), options());
+    let body = Body::Started { owner: "a test".into(), isolation: Isolation::ReadCommitted };
+    let draft = Draft { group: Some(group()), epoch: Epoch::ZERO.next(), body };
+    let refused = journal.decide::<(), String>(move |_| Ok((vec![draft; 70_000], ()))).expect_err("too many");
+    let expected = "a decision of 70000 entries can't be written; the limit is 65535; nothing was written";
+    assert_eq!(refused.to_string(), expected);
+    assert!(journal.read_only().is_none());
+    journal.commit(nth(0, 1)).expect("a commit");
+    assert_eq!(entries(&journal), 2);
+}

@@ -24,7 +24,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// What is there is not what was written. Nothing was changed.
-    #[error("{} is damaged: {what}{}; `tidelog repair` rebuilds it from archive/ and wal/", path.display(), seqs_text(seqs))]
+    #[error("{} is damaged: {what}{}; put it back from a copy", path.display(), seqs_text(seqs))]
     Damaged {
         /// The file.
         path: PathBuf,

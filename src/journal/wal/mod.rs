@@ -40,7 +40,8 @@ use super::CrashHook;
 use crate::offset::Seq;
 
 pub use error::{Seqs, WalError};
-use frame::{FRAME_BYTES, MAX_COUNT, MAX_PAYLOAD};
+use frame::FRAME_BYTES;
+pub use frame::{MAX_COUNT, MAX_PAYLOAD};
 pub use recover::{Cut, Recovered};
 pub use segment::{Segment, Undecodable, Visited};
 

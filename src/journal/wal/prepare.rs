@@ -54,6 +54,15 @@ impl Helper {
 
     /// Waits for segment `number` and returns its size; orders it with `size` bytes if it was not ordered.
     pub fn take(&mut self, number: u64, size: u64) -> Result<u64, WalError> {
+        let beforehand = self.ordered == Some(number);
+        match self.take_ordered(number, size) {
+            // That was some time ago: by now there may be space.
+            Err(WalError::NoSpace { .. }) if beforehand => self.take_ordered(number, size),
+            taken => taken,
+        }
+    }
+
+    fn take_ordered(&mut self, number: u64, size: u64) -> Result<u64, WalError> {
         self.order(number, size);
         self.ordered = None;
         // The thread ends before its handle only by a panic.

@@ -18,7 +18,7 @@ fn errs(dir: &Path, entries: &[Entry]) -> bool {
     };
     let found = [visited(&store, entries), as_of(&store, entries)].into_iter().flatten().inspect(|error| {
         let text = error.to_string();
-        assert!(text.contains("tidelog repair") && text.contains("db"), "{text}");
+        assert!(text.contains("put it back from a copy") && text.contains("db"), "{text}");
     });
     found.count() > 0
 }

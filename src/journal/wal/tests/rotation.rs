@@ -147,3 +147,20 @@ fn when_the_next_segment_can_not_be_made_nothing_is_lost_and_no_more_is_taken() 
     std::fs::rename(&away, dir.path()).unwrap();
     assert_eq!(open(dir.path(), 0).unwrap().2.len(), 20);
 }
+
+#[test]
+fn space_that_was_freed_before_the_next_segment_is_needed_is_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut wal = Wal::create(dir.path(), options(), UUID).unwrap();
+    // A full disk, for the segment that is made beforehand; the failed attempt removes the file.
+    let full = path_of(dir.path(), 2, PREPARED);
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    wal.helper.order(2, 16 << 10);
+    while full.is_symlink() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    commit(&mut wal, &[1]).unwrap();
+    wal.rotate(0).unwrap();
+    commit(&mut wal, &[1]).unwrap();
+    assert_eq!(wal.current().number(), 2);
+}
