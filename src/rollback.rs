@@ -194,8 +194,9 @@ pub fn plan(request: &PlanRequest, group: &GroupState, meaning: &Meaning, looked
 /// The request with offsets in place of a target that would mean something else by the time it is executed. An expired
 /// one is kept as it was, so that it is found expired again.
 fn to_execute(request: &PlanRequest, meaning: &Meaning, steps: &[Step]) -> PlanRequest {
-    let beyond_end = || steps.iter().any(|step| step.planned.outcome == Outcome::BeyondEnd);
-    if !(request.to.is_relative() || !meaning.is_of_history() && beyond_end()) {
+    let beyond_end = steps.iter().any(|step| step.planned.outcome == Outcome::BeyondEnd);
+    // The end in place of what is past it is what allow_clamp allows; without it the plan stays refused.
+    if beyond_end && !request.allow_clamp || !(request.to.is_relative() || !meaning.is_of_history() && beyond_end) {
         return request.clone();
     }
     let offset = |planned: &Planned| match (planned.outcome, planned.target) {

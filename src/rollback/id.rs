@@ -24,13 +24,13 @@ pub fn of(request: &PlanRequest, group: &GroupState, meaning: &Meaning, steps: &
             let id = step.topic_id.map(|id| id.to_string()).unwrap_or_default();
             push(&mut text, format_args!("\0{} {id}", at.topic));
         }
-        push(&mut text, format_args!("\0{} {}", at.partition, place(meaning, step)));
+        push(&mut text, format_args!("\0{} {}", at.partition, place(request, meaning, step)));
     }
     format!("p-{:016x}", fnv1a(text.as_bytes()))
 }
 
 /// Where a partition would go and why; as a word where that is settled at execution.
-fn place(meaning: &Meaning, step: &Step) -> String {
+fn place(request: &PlanRequest, meaning: &Meaning, step: &Step) -> String {
     let planned = &step.planned;
     let start = match meaning {
         Meaning::Present => "present".to_owned(),
@@ -41,7 +41,7 @@ fn place(meaning: &Meaning, step: &Step) -> String {
     match planned.outcome {
         Outcome::Exact | Outcome::Unchanged => start,
         // With a plan that goes to the end, the end is given to execute, and is exact then.
-        Outcome::BeyondEnd if !meaning.is_of_history() => start,
+        Outcome::BeyondEnd if request.allow_clamp && !meaning.is_of_history() => start,
         Outcome::Younger | Outcome::Unchecked => format!("{} {start}", planned.outcome.as_str()),
         Outcome::Expired | Outcome::BeyondEnd | Outcome::Recreated | Outcome::Missing | Outcome::Unknown => {
             planned.outcome.as_str().to_owned()

@@ -65,7 +65,8 @@ pub struct Fenced {
 
 /// Looks at the partitions that the consumer of `request` reads, and at what is new to its topics; corrects, takes in,
 /// and answers what to assign anew. What would be corrected only if seen twice is looked at twice within the call. A
-/// value that is not known leaves the rest as it is.
+/// value that is not known leaves the rest as it is; a second look that comes to nothing leaves what the first one came
+/// to, with what that left unsettled.
 ///
 /// `undoubted` is [`Looked::batch`] of the last look that left nothing unsettled.
 ///
@@ -86,13 +87,20 @@ pub fn look_while_running(
         return Ok(looked);
     };
     let mut looks = Looks::new(control.limits.second_look);
-    let first = settle(control, broker.as_ref(), &request, &reading, &mut looks);
-    if !first.as_ref().is_ok_and(|looked| looked.unsettled.iter().any(|u| matches!(u.why, Why::Once(_)))) {
-        return first;
+    let first = settle(control, broker.as_ref(), &request, &reading, &mut looks)?;
+    if !first.unsettled.iter().any(|unsettled| matches!(unsettled.why, Why::Once(_))) {
+        return Ok(first);
     }
     std::thread::sleep(control.limits.second_look);
-    let second = settle(control, broker.as_ref(), &request, &reading, &mut looks)?;
-    first.map(|first| first.followed_by(second))
+    match settle(control, broker.as_ref(), &request, &reading, &mut looks) {
+        Ok(second) => Ok(first.followed_by(second)),
+        Err(fenced @ LookError::Fenced(_)) => Err(fenced),
+        Err(error) => {
+            // What the first one found is journaled, and nobody would say so again.
+            tracing::warn!("the second look at group {}: {error}", request.group);
+            Ok(first)
+        }
+    }
 }
 
 impl Looked {

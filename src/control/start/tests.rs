@@ -378,3 +378,19 @@ fn c15b_c18_a_running_consumer_learns_of_growth_expiry_and_recreation_in_one_cal
     assert_eq!(looked.epoch.as_u64(), 2);
     assert_eq!(scene.entries(), "started reconciled reconciled partitions_added reconciled");
 }
+
+#[test]
+fn a_second_look_that_is_refused_keeps_what_the_first_one_journaled() {
+    // A topic has grown while another one was recreated, which the policy forbids.
+    let looks = ["C t#1 0=0..520 u#2 0=0..9", "C t#1 0=0..520 1=4..9 u#3 0=0..3"];
+    let scene = Scene::new(&looks);
+    let request = request("A", "t u", "recreated=fail");
+    start(&scene.control, request.clone()).unwrap();
+    let assigned = BTreeSet::from([script::at("t/0"), script::at("u/0")]);
+    let looked = look_while_running(&scene.control, &request, &assigned, None).unwrap();
+    let shown: Vec<_> = looked.positions.iter().map(|start| format!("{}@{}", start.at, start.offset)).collect();
+    assert_eq!(shown, ["t/1@4"]);
+    assert!(!looked.unsettled.is_empty());
+    assert_eq!(scene.position("t/1").as_u64(), 4);
+    assert_eq!(scene.entries(), "started reconciled partitions_added");
+}
