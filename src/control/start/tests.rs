@@ -161,7 +161,10 @@ fn c12_a_refusal_is_the_same_three_times_and_then_one_correction() {
     assert_eq!(told(&scene.start("A", "t", &given(1000))), "epoch 1 seq 2 t/0@1000 new_group");
     for _ in 0..3 {
         let refused = scene.start("B", "t", "tail=fail");
-        assert_eq!(told(&refused), "group g can't start: t/0: tail_out_of_range, the log ends below the position");
+        assert_eq!(
+            told(&refused),
+            "group g can't start: t/0: tail_out_of_range, was at 1000, the log holds [0,5) (the log ends below the position)"
+        );
         assert_eq!(scene.entries(), "started reconciled");
         assert_eq!(scene.position("t/0").as_u64(), 1000);
     }
