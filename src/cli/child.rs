@@ -1,5 +1,6 @@
 //! The command that works on a batch: one process a batch, records on its standard input, exit 0 commits.
 
+use std::cell::Cell;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -95,20 +96,35 @@ impl BatchCommand {
     ) -> io::Result<Option<ExitStatus>> {
         let mut child = self.spawn(group, batch, key)?;
         let mut input = child.stdin.take();
-        tokio::select! {
-            // A command that has enough closes its input, or ends: only its exit status counts.
-            status = child.wait() => return status.map(Some),
-            fed = feed(&mut input, batch, self.format) => match fed {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                Err(error) => return Err(error),
-            },
-            () = stop.asked() => return end(child).await,
-        }
-        drop(input);
-        tokio::select! {
-            status = child.wait() => status.map(Some),
-            () = stop.asked() => end(child).await,
+        let fed_whole = Cell::new(false);
+        let ended = {
+            let work = async {
+                // A command that has enough closes its input, or ends: only its exit status counts.
+                tokio::select! {
+                    status = child.wait() => return status,
+                    fed = feed(&mut input, batch, self.format) => match fed {
+                        Ok(()) => fed_whole.set(true),
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                        Err(error) => return Err(error),
+                    },
+                }
+                drop(input.take());
+                child.wait().await
+            };
+            tokio::pin!(work);
+            tokio::select! {
+                status = &mut work => Some(status),
+                // It is fed on meanwhile. Whoever stops us may have stopped the command too: exit 0 of one that was not
+                // given all of its batch would say too much.
+                () = stop.asked() => match tokio::time::timeout(GRACE, &mut work).await {
+                    Ok(Ok(status)) if status.success() && !fed_whole.get() => return Ok(None),
+                    ended => ended.ok(),
+                },
+            }
+        };
+        match ended {
+            Some(status) => status.map(Some),
+            None => end(child).await,
         }
     }
 
@@ -121,6 +137,8 @@ impl BatchCommand {
             .args(arguments)
             .stdin(Stdio::piped())
             .kill_on_drop(true)
+            // Ctrl-C is for us: a command that ended by it in the middle of its batch might call that a success.
+            .process_group(0)
             .env("TIDELOG_GROUP", group.group())
             .env("TIDELOG_APP", group.app())
             .env("TIDELOG_BATCH", batch.number().to_string())
@@ -172,11 +190,8 @@ fn is_lasting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
-/// Lets the command finish for a moment, then tells it to end, then kills it.
+/// Tells the command to end, then kills it: its batch is not committed, whatever its exit status.
 async fn end(mut child: Child) -> io::Result<Option<ExitStatus>> {
-    if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
-        return status.map(Some);
-    }
     tracing::warn!("the command goes on; telling it to end");
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

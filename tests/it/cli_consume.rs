@@ -148,6 +148,21 @@ fn sigterm_lets_the_command_finish_its_batch() {
 }
 
 #[test]
+fn sigterm_commits_no_batch_that_the_command_was_not_given_whole() {
+    // More than a pipe holds.
+    for (rest, position) in [("cat > /dev/null", 5_000), ("true", 0)] {
+        let (_mock, program) = set_up(1, 5_000);
+        let begun = program.path("begun");
+        let script = format!("touch {}; sleep 1; {rest}", begun.display());
+        let running = program.spawn(&[&GROUP[..], &["--", "sh", "-c", &script]].concat());
+        crate::wait::wait_for("the command", crate::wait::DEADLINE, || begun.exists().then_some(()).ok_or("not yet"));
+        let done = running.terminate();
+        assert_eq!(done.code, 0, "{done:?}");
+        assert_eq!(program.positions("g"), format!("orders/0 {position}"), "{rest}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_it_quietly_and_the_batch_is_not_committed() {
     let (mock, program) = set_up(1, 5_000);
     let binary = env!("CARGO_BIN_EXE_tidelog");

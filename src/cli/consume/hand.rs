@@ -1,5 +1,6 @@
 //! One batch after the other, from the consumer to its command or to standard output, then to the journal.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::cli::stop::Stop;
 use crate::commit::Receipt;
 use crate::journal::CommitError;
 use crate::kafka::{Batch, CommitFailed, JournaledConsumer};
-use crate::offset::{BatchNumber, Group, OffsetRange};
+use crate::offset::{BatchNumber, Group, OffsetRange, TopicId, TopicName};
 
 /// What is written to standard output at once, in bytes.
 const CHUNK: usize = 64 << 10;
@@ -57,7 +58,7 @@ impl Hands {
             // Markers and aborted records alone are nothing to work on.
             _ if batch.is_empty() => Worked::Done,
             Some(command) => {
-                let key = key(&self.group, batch.ranges());
+                let key = key(&self.group, batch.ranges(), batch.topic_ids());
                 batch.set_key(key.as_str())?;
                 command.work(&self.group, &batch, &key, stop).await?
             }
@@ -109,9 +110,10 @@ async fn print(batch: &Batch, stop: &mut Stop) -> Result<Worked, Failure> {
     }
 }
 
-/// A key that the same ranges of the same group always have: FNV-1a, 64 bits. For sinks that know what they have seen,
+/// A key that the same ranges of the same group and topics always have, and those of a topic made again have not: FNV-1a,
+/// 64 bits. For sinks that know what they have seen,
 /// and for the journal likewise.
-fn key(group: &Group, ranges: &[OffsetRange]) -> String {
+fn key(group: &Group, ranges: &[OffsetRange], topic_ids: &BTreeMap<TopicName, TopicId>) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut feed = |bytes: &[u8]| {
         for byte in bytes {
@@ -125,6 +127,9 @@ fn key(group: &Group, ranges: &[OffsetRange]) -> String {
     for range in ranges {
         feed(range.to_string().as_bytes());
         feed(&[0]);
+        if let Some(id) = topic_ids.get(range.topic()) {
+            feed(id.as_bytes());
+        }
     }
     format!("{hash:016x}")
 }
@@ -182,10 +187,13 @@ mod tests {
             let offset = |number| Offset::new(number).expect("positive");
             OffsetRange::new(TopicName::new("t").expect("legal"), 0, offset(from), offset(until)).expect("legal")
         };
-        let first = key(&group("a"), &[range(0, 10)]);
-        assert_eq!(first, key(&group("a"), &[range(0, 10)]));
+        let none = BTreeMap::new();
+        let first = key(&group("a"), &[range(0, 10)], &none);
+        assert_eq!(first, key(&group("a"), &[range(0, 10)], &none));
         assert_eq!(first.len(), 16);
-        assert_ne!(first, key(&group("b"), &[range(0, 10)]));
-        assert_ne!(first, key(&group("a"), &[range(0, 11)]));
+        assert_ne!(first, key(&group("b"), &[range(0, 10)], &none));
+        assert_ne!(first, key(&group("a"), &[range(0, 11)], &none));
+        let made_again = [(range(0, 10).topic().clone(), TopicId::from_bytes([7; 16]).expect("not zero"))].into();
+        assert_ne!(first, key(&group("a"), &[range(0, 10)], &made_again));
     }
 }

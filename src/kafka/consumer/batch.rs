@@ -96,6 +96,11 @@ impl Batch {
         &self.cut().ranges
     }
 
+    /// The ids of the topics that it was read from, where the broker gives any.
+    pub fn topic_ids(&self) -> &BTreeMap<TopicName, TopicId> {
+        &self.cut().topic_ids
+    }
+
     /// Whether records in it were read before a rollback.
     pub fn is_replaying(&self) -> bool {
         self.cut().replaying
