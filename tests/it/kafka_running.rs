@@ -83,7 +83,9 @@ fn a_compacted_topic_is_read_to_its_end() {
     let consumer = setup.begin("a");
     let seen = consume(&consumer, left.len());
     assert_eq!(seen[0], format!("{topic}/0@{}", left[0]));
+    let begun = Instant::now();
     while setup.position(&topic, 0) != Some(latest) {
+        assert!(begun.elapsed() < DEADLINE, "at {:?}, not {latest}", setup.position(&topic, 0));
         if let Some(batch) = consumer.next_batch(Duration::from_millis(100)).expect("on") {
             consumer.commit(batch).expect("taken");
         }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
@@ -25,6 +25,11 @@ pub const MAX_VALUE: usize = 4096;
 pub const MAX_SINGLE: usize = MAX_VALUE - 1;
 /// One `apply_batch`: small enough that readers don't feel it.
 const CHUNK: usize = 64 << 10;
+
+/// How long sled's own lock may be held by a handle that was dropped; no other process holds it, as the journal's lock says.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// Between two tries.
+const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// Told the name of each point where a crash would find the files in another state; tests panic or exit in it.
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
@@ -58,13 +63,13 @@ impl Disk {
             }
         }
         let path = dir.join("db");
-        let db = match open_sled(dir, cache_bytes) {
-            Err(StoreError::InUse { .. }) => {
-                // A handle that was just dropped may still hold the lock.
-                thread::sleep(Duration::from_millis(300));
-                open_sled(dir, cache_bytes)?
+        let begun = Instant::now();
+        let db = loop {
+            match open_sled(dir, cache_bytes) {
+                // A handle that was just dropped still holds the lock until its threads have ended.
+                Err(StoreError::InUse { .. }) if begun.elapsed() < LOCK_WAIT => thread::sleep(LOCK_POLL),
+                opened => break opened?,
             }
-            opened => opened?,
         };
         let file = File::open(&path).map_err(|e| io_error(&path, e))?;
         let dir_file = File::open(dir).map_err(|e| io_error(dir, e))?;
