@@ -31,8 +31,7 @@ fn a_look_at_two_hundred_partitions_takes_a_few_requests() {
     let look = broker.look(&ask(&[&wide, &other, "no-such-topic"], SOON));
     let took = begun.elapsed();
     println!("a look at 201 partitions: {took:?}");
-    // One request for each partition would take seconds on a quiet machine; this bound holds on a busy one.
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < Duration::from_millis(500), "{took:?}");
     let lines: Vec<String> = shown(&look).lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 202);
     for line in [
