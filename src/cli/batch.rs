@@ -36,7 +36,7 @@ impl Show {
         let journal = opening::existing(&self.journal.journal)?;
         let entry = opening::batch_entry(&journal, &group, self.batch)?;
         opening::close(journal);
-        let Some(batch) = wire::Batch::of(&entry) else {
+        let Some(batch) = wire::Batch::of(entry) else {
             return Err(Failure::NotFound(format!("no batch {} of group {group}", self.batch)));
         };
         match self.output.output {
@@ -46,16 +46,16 @@ impl Show {
     }
 }
 
-fn write_table(out: &mut Out, group: &str, batch: &wire::Batch<'_>) -> Result<(), Failure> {
+fn write_table(out: &mut Out, group: &str, batch: &wire::Batch) -> Result<(), Failure> {
     let now = times::now();
     out.line(format!("batch {} of group {group}, seq {}, epoch {}", batch.batch, batch.seq, batch.epoch))?;
     out.line(format!("recorded   {}", times::with_distance(batch.recorded_at, now)))?;
     out.line(format!("batch time {}", times::with_distance(batch.batch_time, now)))?;
-    if let Some(key) = batch.key {
+    if let Some(key) = &batch.key {
         out.line(format!("key        {}", key.escape_debug()))?;
     }
     let mut rows = Rows::new(&["topic", ">partition", ">from", ">until", ">offsets", "notes"]);
-    for range in batch.ranges {
+    for range in &batch.ranges {
         let notes = batch.notes.iter().filter(|n| n.topic == *range.topic() && n.partition == range.partition());
         rows.push([
             range.topic().to_string(),

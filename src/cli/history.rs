@@ -78,7 +78,7 @@ impl History {
         };
         let page = history::batches(&journal, &group, &self.page.window(), &filter, after)?;
         opening::close(journal);
-        let batches: Vec<wire::Batch<'_>> = page.entries.iter().filter_map(wire::Batch::of).collect();
+        let batches: Vec<wire::Batch> = page.entries.into_iter().filter_map(wire::Batch::of).collect();
         match self.output.output {
             Format::Json => batches.iter().try_for_each(|batch| out.json(batch))?,
             Format::Csv => write_csv(out, &batches)?,
@@ -91,7 +91,7 @@ impl History {
     }
 }
 
-fn table(batches: &[wire::Batch<'_>]) -> Rows {
+fn table(batches: &[wire::Batch]) -> Rows {
     let now = times::now();
     let mut rows = Rows::new(&[">batch", "recorded", ">offsets", "ranges", "notes"]);
     for batch in batches {
@@ -100,7 +100,7 @@ fn table(batches: &[wire::Batch<'_>]) -> Rows {
             batch.batch.to_string(),
             times::with_distance(batch.recorded_at, now),
             offsets.to_string(),
-            some_of(batch.ranges),
+            some_of(&batch.ranges),
             notes(batch),
         ]);
     }
@@ -118,7 +118,7 @@ pub fn some_of(ranges: &[OffsetRange]) -> String {
 }
 
 /// What a batch's notes say, each kind once.
-fn notes(batch: &wire::Batch<'_>) -> String {
+fn notes(batch: &wire::Batch) -> String {
     use crate::entry::NoteKind::{First, Hole, Late, Overlap};
     let mut words = Vec::new();
     for (kind, word) in [(First, "first"), (Hole, "hole"), (Overlap, "overlap"), (Late, "late")] {
@@ -131,7 +131,7 @@ fn notes(batch: &wire::Batch<'_>) -> String {
     words.join(", ")
 }
 
-fn write_csv(out: &mut Out, batches: &[wire::Batch<'_>]) -> Result<(), Failure> {
+fn write_csv(out: &mut Out, batches: &[wire::Batch]) -> Result<(), Failure> {
     out.csv(["batch", "seq", "recorded_at", "batch_time", "topic", "partition", "from_offset", "until_offset"])?;
     for batch in batches {
         let own = [
@@ -140,7 +140,7 @@ fn write_csv(out: &mut Out, batches: &[wire::Batch<'_>]) -> Result<(), Failure> 
             batch.recorded_at.to_string(),
             batch.batch_time.to_string(),
         ];
-        for range in batch.ranges {
+        for range in &batch.ranges {
             let of_range = [
                 range.topic().to_string(),
                 range.partition().to_string(),

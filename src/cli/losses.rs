@@ -48,7 +48,7 @@ impl Losses {
                 lines.iter().try_for_each(|line| {
                     let row = [
                         line.seq.to_string(),
-                        line.cause.to_owned(),
+                        line.cause.clone(),
                         line.topic.to_string(),
                         line.partition.to_string(),
                         line.from_offset.to_string(),
@@ -67,7 +67,7 @@ impl Losses {
                 let mut rows = Rows::new(&["cause", "topic", ">partition", ">from", ">until", ">seq", "noted"]);
                 for line in &lines {
                     rows.push([
-                        line.cause.to_owned(),
+                        line.cause.clone(),
                         line.topic.to_string(),
                         line.partition.to_string(),
                         line.from_offset.to_string(),

@@ -41,7 +41,7 @@ impl Mark {
         drop(control);
         journal.close()?;
         match self.output.output {
-            NestedFormat::Json => out.json(&wire::Entry::from(&entry)),
+            NestedFormat::Json => out.json(&wire::Entry::from(entry)),
             NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, entry.seq)),
         }
     }

@@ -56,7 +56,7 @@ impl Start {
         drop(control);
         opening::close(journal);
         match self.output.output {
-            NestedFormat::Json => out.json(&StartAnswer::new(&group, &started)),
+            NestedFormat::Json => out.json(&StartAnswer::new(&group, started)),
             NestedFormat::Table => write_table(out, &group, &started, self.dry_run),
         }
     }
