@@ -3,6 +3,7 @@
 mod steps;
 mod world;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use clap::Args;
 
 use self::world::World;
 use crate::cli::exit::Failure;
+use crate::cli::hosting::{AccessArgs, Hosting};
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::stop::Stop;
@@ -34,6 +36,11 @@ pub struct Demo {
     /// Keep the journal in this directory [default: a temporary one, removed at the end]
     #[arg(short, long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// Where its server listens [default: a free port of loopback]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// End after the steps: with 0 only if each came out right
     #[arg(long)]
     exit: bool,
@@ -54,15 +61,13 @@ impl Demo {
             .map_err(|source| Failure::System { what: "listening for signals", source })?;
         let journal = opening::or_new(&dir, Durability::Fsync)?;
         let done = World::new(journal.clone()).and_then(|world| {
-            steps::all(&world, out, &stop)?;
-            if stop.is_asked() || self.exit {
-                return Ok(());
-            }
-            say(out, format!("Group {} goes on, a batch every second. Ctrl-C ends it.", world.group))?;
-            if self.journal.is_none() {
-                say(out, "With -j DIR the journal is kept, to be asked afterwards: tidelog history GROUP -j DIR")?;
-            }
-            go_on(&world, out, &stop)
+            let listen = self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+            let hosting =
+                Hosting::begin(world.control.clone(), Some(world.brokers()), &dir, Some(listen), &self.access);
+            let hosting = runtime.block_on(hosting)?;
+            let done = self.steps(&world, hosting.public.unwrap_or(hosting.private), out, &stop);
+            runtime.block_on(hosting.stop());
+            done
         });
         let closed = journal.close().map_err(Failure::from);
         runtime.shutdown_background();
@@ -71,6 +76,19 @@ impl Demo {
             say(out, format!("The journal is in {0}: tidelog groups -j {0}", dir.display()))?;
         }
         stop.end()
+    }
+}
+
+impl Demo {
+    /// The steps; then, unless it is to end, on and on.
+    fn steps(&self, world: &World, address: SocketAddr, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
+        steps::all(world, out, stop)?;
+        if stop.is_asked() || self.exit {
+            return Ok(());
+        }
+        say(out, format!("All of it over HTTP, and a rollback by your own hand: http://{address}/v1/groups"))?;
+        say(out, format!("Group {} goes on, a batch every second. Ctrl-C ends it.", world.group))?;
+        go_on(world, out, stop)
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::broker::Broker;
+use crate::cli::args::duration;
 use crate::cli::exit::Failure;
 use crate::cli::times;
 use crate::control::{Control, Limits};
@@ -36,6 +38,19 @@ fn open(dir: &Path, create: bool, durability: Durability) -> Result<Journal, Fai
 /// The journal and a broker, to be steered.
 pub fn control(journal: Journal, broker: Option<Arc<dyn Broker>>) -> Control {
     Control { journal, broker, limits: Limits::default(), clock: Arc::new(times::now) }
+}
+
+/// Reads `fsync`, `process` or `interval=TIME`.
+pub fn durability(text: &str) -> Result<Durability, String> {
+    match (text, text.strip_prefix("interval=")) {
+        ("fsync", _) => Ok(Durability::Fsync),
+        ("process", _) => Ok(Durability::Process),
+        (_, Some(time)) => match duration(time)? {
+            Duration::ZERO => Err("an interval above 0".to_owned()),
+            time => Ok(Durability::Interval(time)),
+        },
+        _ => Err("write fsync, process or interval=200ms".to_owned()),
+    }
 }
 
 /// Closes a journal that was only read: a failure to tidy up changes no answer.

@@ -61,6 +61,11 @@ impl World {
         })
     }
 
+    /// The brokers, as a client names them.
+    pub fn brokers(&self) -> String {
+        self.mock.brokers()
+    }
+
     /// Makes the topic that the pattern takes in later.
     pub fn create_late(&self) -> Result<(), Failure> {
         self.mock.create_topic(&self.late, 1).map_err(broken)
