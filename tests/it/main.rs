@@ -25,6 +25,8 @@ mod kafka_mock;
 mod kafka_running;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(feature = "cli")]
+mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
