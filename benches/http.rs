@@ -114,6 +114,7 @@ impl Client {
         let request = hyper::Request::builder().method(method).uri(path).header("host", &self.host);
         let request = request.header("authorization", format!("Bearer {}", self.token));
         let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+        self.sender.ready().await.expect("the connection is kept");
         let answer = self.sender.send_request(request).await.expect("an answer");
         let status = answer.status().as_u16();
         (status, answer.into_body().collect().await.expect("a body").to_bytes())
