@@ -14,7 +14,7 @@ use super::guard::Caller;
 use super::problem::{Kind, Problem};
 use crate::history::Window;
 use crate::journal::Order;
-use crate::offset::{Group, Timestamp};
+use crate::offset::{Group, Invalid, Timestamp};
 
 /// Bytes of a body: more than a commit of 100,000 ranges needs.
 pub const MAX_BODY: usize = 16 << 20;
@@ -118,7 +118,7 @@ impl Ask {
     }
 
     /// Takes a parameter; an error names it.
-    pub fn param<T: FromStr<Err = crate::offset::Invalid>>(&mut self, name: &str) -> Result<Option<T>, Problem> {
+    pub fn param<T: FromStr<Err = Invalid>>(&mut self, name: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match text.parse() {
             Ok(value) => Ok(Some(value)),
@@ -195,9 +195,17 @@ impl Ask {
         Ok(parsed)
     }
 
+    /// What is wrong with the field of the body: for a value what its type says, for broken JSON also where.
     fn wrong_body(&self, field: &str, error: &serde_json::Error) -> Problem {
-        let why = error.to_string();
-        Problem::invalid(field, value_at(&self.body, field).unwrap_or_default(), why)
+        let mut why = error.to_string();
+        if error.is_data() {
+            why.truncate(why.rfind(" at line ").unwrap_or(why.len()));
+        }
+        let value = Invalid::new("", value_at(&self.body, field).unwrap_or_default(), "").value;
+        Problem::new(Kind::Invalid, format!("{field}: {why}"))
+            .with("field", field)
+            .with("value", value)
+            .with("limit", why)
     }
 }
 
