@@ -12,6 +12,7 @@ use clap::Args;
 use self::world::World;
 use crate::cli::exit::Failure;
 use crate::cli::hosting::{AccessArgs, Hosting};
+use crate::cli::kafka::{self, KafkaArgs};
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::stop::Stop;
@@ -23,13 +24,15 @@ Examples:
   tidelog demo                        the steps, then it goes on until Ctrl-C
   tidelog demo --exit -j demo         the steps only; the journal stays in ./demo, to be asked:
   tidelog groups -j demo
+  tidelog demo -b kafka:9092          on a real cluster, with topics of its own that are removed at the end; also
+                                      grows a topic and makes one again
 
-Nothing needs to be installed: the broker is librdkafka's mock cluster, inside this process.";
+Nothing needs to be installed: without -b the broker is librdkafka's mock cluster, inside this process.";
 
 /// Between two rounds of the producer, once the steps are over.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// Show the main job on a broker inside this program: consume, lose data, start again, grow, roll back
+/// Show the main job on a broker inside this program, or on yours: consume, lose data, start again, grow, roll back
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Demo {
@@ -41,6 +44,12 @@ pub struct Demo {
     listen: Option<SocketAddr>,
     #[command(flatten)]
     access: AccessArgs,
+    /// Use this cluster, with topics of the demo's own (TIDELOG_BROKERS is not heeded: it may be in earnest)
+    #[arg(short, long, visible_alias = "bootstrap-server", value_name = "BROKERS")]
+    brokers: Option<String>,
+    /// A property of the Kafka client (librdkafka), such as security.protocol=ssl; repeatable
+    #[arg(short = 'X', value_name = "KEY=VALUE", value_parser = kafka::property, requires = "brokers")]
+    properties: Vec<(String, String)>,
     /// End after the steps: with 0 only if each came out right
     #[arg(long)]
     exit: bool,
@@ -48,7 +57,15 @@ pub struct Demo {
 
 impl Demo {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?;
+        match &self.brokers {
+            None => {
+                say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?
+            }
+            Some(brokers) => {
+                say(out, format!("tidelog demo: on {brokers}, with topics of its own, removed at the end."))?
+            }
+        }
+        let client = KafkaArgs { brokers: self.brokers.clone(), properties: self.properties.clone() }.config()?;
         let temporary = Temporary::unless(self.journal.as_ref())?;
         let dir = self.journal.clone().unwrap_or_else(|| temporary.0.clone().unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -60,7 +77,7 @@ impl Demo {
             .block_on(async { Stop::listen() })
             .map_err(|source| Failure::System { what: "listening for signals", source })?;
         let journal = opening::or_new(&dir, Durability::Fsync)?;
-        let done = World::new(journal.clone()).and_then(|world| {
+        let done = World::new(journal.clone(), client).and_then(|world| {
             let listen = self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
             let hosting =
                 Hosting::begin(world.control.clone(), Some(world.brokers()), &dir, Some(listen), &self.access);
