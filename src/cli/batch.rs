@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
 use crate::entry::{Note, NoteKind};
 use crate::offset::BatchNumber;
 use crate::wire;
@@ -25,7 +26,7 @@ pub struct Show {
     #[arg(value_name = "N")]
     batch: BatchNumber,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
 }
@@ -33,15 +34,11 @@ pub struct Show {
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let entry = opening::batch_entry(&journal, &group, self.batch)?;
-        opening::close(journal);
-        let Some(batch) = wire::Batch::of(entry) else {
-            return Err(Failure::NotFound(format!("no batch {} of group {group}", self.batch)));
-        };
+        let ask = Ask::of(&group, &format!("/batches/{}", self.batch));
+        let answer = Seat::ask_once(&self.place, &Needs::default(), ask)?;
         match self.output.output {
-            NestedFormat::Json => out.json(&batch),
-            NestedFormat::Table => write_table(out, &group.to_string(), &batch),
+            NestedFormat::Json => answer.print(out),
+            NestedFormat::Table => write_table(out, &group.to_string(), &answer.read()?),
         }
     }
 }

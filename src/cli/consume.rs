@@ -98,7 +98,7 @@ impl Consume {
         let journal = opening::or_new(&self.journal.journal, self.durability)?;
         let mut control = opening::control(journal.clone(), Some(broker));
         control.limits.second_look = self.policy.second_look;
-        let request = self.policy.request(&group, false);
+        let request = self.policy.body(&group, false).request(group.clone())?;
         let config = Config {
             client,
             cut: Cut {

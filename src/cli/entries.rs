@@ -2,14 +2,13 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg, PageArgs};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg, PageArgs};
 use crate::cli::exit::Failure;
-use crate::cli::history::{say_next, some_of};
+use crate::cli::history::some_of;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
 use crate::entry::{Correction, Finding};
-use crate::history;
-use crate::offset::Seq;
 use crate::wire::{Entry, Own};
 
 const EXAMPLE: &str = "\
@@ -25,7 +24,7 @@ pub struct Entries {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
     #[command(flatten)]
@@ -34,21 +33,14 @@ pub struct Entries {
 
 impl Entries {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let group = self.group.group()?;
-        let after = self.page.after::<Seq>()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        opening::group_state(&journal, &group)?;
-        let page = history::entries(&journal, Some(&group), &self.page.window(), after)?;
-        opening::close(journal);
-        let entries: Vec<Entry> = page.entries.into_iter().map(Entry::from).collect();
+        let ask = self.page.of(Ask::of(&self.group.group()?, "/entries"))?;
+        let mut list = Seat::ask_once(&self.place, &Needs::default(), ask)?.list("entries")?;
         match self.output.output {
-            NestedFormat::Json => entries.iter().try_for_each(|entry| out.json(entry))?,
-            NestedFormat::Table if entries.is_empty() => tracing::info!("no entries"),
-            NestedFormat::Table => out.table(table(&entries))?,
+            NestedFormat::Json => list.print(out)?,
+            NestedFormat::Table if list.is_empty() => tracing::info!("no entries"),
+            NestedFormat::Table => out.table(table(&list.read()?))?,
         }
-        out.flush()?;
-        say_next(page.next);
-        Ok(())
+        list.say_next(out)
     }
 }
 

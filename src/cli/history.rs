@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg, PageArgs};
+use crate::cli::args::{Format, GroupArg, OutputArg, PageArgs};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
-use crate::history::{self, BatchFilter, Window};
-use crate::offset::{BatchNumber, OffsetRange, Timestamp, TopicName};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
+use crate::offset::{OffsetRange, Timestamp, TopicName};
 use crate::wire;
 
 const EXAMPLE: &str = "\
@@ -25,7 +25,7 @@ pub struct History {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]
@@ -44,50 +44,18 @@ pub struct History {
     batch_to: Option<Timestamp>,
 }
 
-impl PageArgs {
-    /// The window that is asked for.
-    pub fn window(&self) -> Window {
-        Window { order: self.order.into(), from: self.from, to: self.to, limit: usize::from(self.limit) }
-    }
-
-    /// The cursor as the number that it is.
-    pub fn after<N: std::str::FromStr>(&self) -> Result<Option<N>, Failure> {
-        let wrong = |text: &str| Failure::Usage(format!("--cursor {text}: not one that an earlier answer gave"));
-        self.cursor.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
-    }
-}
-
-/// Says how to go on; on standard error, as results are a list and nothing else.
-pub fn say_next(next: Option<impl std::fmt::Display>) {
-    if let Some(next) = next {
-        tracing::info!("there is more: --cursor {next}");
-    }
-}
-
 impl History {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let group = self.group.group()?;
-        let after = self.page.after::<BatchNumber>()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        opening::group_state(&journal, &group)?;
-        let filter = BatchFilter {
-            topic: self.topic,
-            partition: self.partition,
-            batch_from: self.batch_from,
-            batch_to: self.batch_to,
-        };
-        let page = history::batches(&journal, &group, &self.page.window(), &filter, after)?;
-        opening::close(journal);
-        let batches: Vec<wire::Batch> = page.entries.into_iter().filter_map(wire::Batch::of).collect();
+        let ask = Ask::of(&self.group.group()?, "/batches").with("topic", self.topic).with("partition", self.partition);
+        let ask = self.page.of(ask.with("batch_from", self.batch_from).with("batch_to", self.batch_to))?;
+        let mut list = Seat::ask_once(&self.place, &Needs::default(), ask)?.list("batches")?;
         match self.output.output {
-            Format::Json => batches.iter().try_for_each(|batch| out.json(batch))?,
-            Format::Csv => write_csv(out, &batches)?,
-            Format::Table if batches.is_empty() => tracing::info!("no batches"),
-            Format::Table => out.table(table(&batches))?,
+            Format::Json => list.print(out)?,
+            Format::Csv => write_csv(out, &list.read()?)?,
+            Format::Table if list.is_empty() => tracing::info!("no batches"),
+            Format::Table => out.table(table(&list.read()?))?,
         }
-        out.flush()?;
-        say_next(page.next);
-        Ok(())
+        list.say_next(out)
     }
 }
 

@@ -21,6 +21,7 @@ mod policy;
 mod positions;
 mod records;
 mod rollback;
+mod seat;
 mod serve;
 mod start;
 mod stop;

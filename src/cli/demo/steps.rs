@@ -12,6 +12,7 @@ use crate::entry::Verdict;
 use crate::kafka::JournaledConsumer;
 use crate::offset::{BatchNumber, TopicPartition};
 use crate::rollback::{Edge, PlanRequest, Target};
+use crate::wire::PlanAnswer;
 
 /// How long a step may wait for records.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -139,7 +140,12 @@ fn roll_back(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
     let (_, consumer) = world.start(DISCOVERY)?;
     let request = PlanRequest::new(world.group.clone(), Target::Batch { batch, edge: Edge::Before });
     let plan = control::plan(&world.control, request)?;
-    crate::cli::rollback::show::plan(out, &world.group, &format!("to before batch {batch}"), &plan)?;
+    crate::cli::rollback::show::plan(
+        out,
+        &world.group,
+        &format!("to before batch {batch}"),
+        &PlanAnswer::new(&world.group, &plan),
+    )?;
     must(plan.executable() && !plan.nothing_to_do, || plan.why_not())?;
     let executed =
         control::execute(&world.control, plan.execute.clone(), Some(&plan.id), "demo", "to show a rollback")?;
