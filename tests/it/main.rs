@@ -28,6 +28,7 @@ mod kill;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod reading;
 #[cfg(feature = "cli")]
 mod readme;
 #[cfg(feature = "cli")]

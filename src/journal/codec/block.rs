@@ -92,11 +92,7 @@ impl Head {
 /// # Errors
 ///
 /// If they are none of that, or a batch's ranges are not ordered by topic-partition.
-pub fn encode(
-    group: u32,
-    entries: &[Entry],
-    topic_id: &dyn Fn(&Topic) -> Option<u32>,
-) -> Result<Vec<u8>, CodecError> {
+pub fn encode(group: u32, entries: &[Entry], topic_id: &dyn Fn(&Topic) -> Option<u32>) -> Result<Vec<u8>, CodecError> {
     let first = entries.first().ok_or(CodecError::Malformed("a block without batches"))?;
     if entries.len() > MAX_BATCHES {
         return Err(CodecError::TooLarge { bytes: entries.len() as u64, limit: MAX_BATCHES as u64 });

@@ -11,8 +11,8 @@
 //!   each as a count and as many; a range is topic, partition, `from_offset`, size
 //! - any other: its body in bincode, to the end
 
-use super::{CodecError, Topic};
 use super::varint::{self, Reader};
+use super::{CodecError, Topic};
 use crate::commit::MAX_RANGES;
 use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
 use crate::offset::{
