@@ -30,6 +30,7 @@ mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod reading;
 #[cfg(feature = "cli")]
 mod readme;
 #[cfg(feature = "cli")]
