@@ -117,12 +117,13 @@ fn leader_changes_during_a_start_and_without_one_there_is_no_verdict(kafka: &Tes
 }
 
 fn a_consumer_waits_half_a_minute_and_goes_on(kafka: &TestKafka) {
-    kafka.create_topic_on("wait", &[&[2, 1], &[2]], &[]);
-    kafka.produce("wait", 0, 10);
-    kafka.produce("wait", 1, 10);
+    kafka.create_topic_on("wait-both", &[&[2, 1]], &[]);
+    kafka.create_topic_on("wait-alone", &[&[2]], &[]);
+    kafka.produce("wait-both", 0, 10);
+    kafka.produce("wait-alone", 0, 10);
     let program = Program::new(&kafka.brokers());
     let flags = ["--max-wait", "100ms", "--discovery-interval", "1s", "--max-records", "7"];
-    let mut consumer = program.spawn(&[&["consume", "-g", "g", "-t", "wait"], &flags[..]].concat());
+    let mut consumer = program.spawn(&[&["consume", "-g", "g", "-t", "^wait-.*"], &flags[..]].concat());
     let mut seen = Vec::new();
     let mut read_to = |count: usize| {
         consumer.read_until(|line| {
@@ -133,27 +134,27 @@ fn a_consumer_waits_half_a_minute_and_goes_on(kafka: &TestKafka) {
     read_to(20);
     kafka.kill(2);
     let gone = Instant::now();
-    wait_for("another leader", Duration::from_secs(30), || match kafka.leader("wait", 0) {
+    wait_for("another leader", Duration::from_secs(30), || match kafka.leader("wait-both", 0) {
         Some(1) => Ok(()),
         other => Err(other),
     });
     // The one with a new leader is read on; the other one waits.
-    kafka.produce("wait", 0, 10);
+    kafka.produce("wait-both", 0, 10);
     read_to(30);
     // Half a minute without a leader: longer than every deadline of ours.
     std::thread::sleep(Duration::from_secs(30).saturating_sub(gone.elapsed()));
     kafka.revive(2);
-    wait_for("its leader", Duration::from_secs(30), || kafka.leader("wait", 1).ok_or("none"));
-    kafka.produce("wait", 1, 10);
+    wait_for("its leader", Duration::from_secs(30), || kafka.leader("wait-alone", 0).ok_or("none"));
+    kafka.produce("wait-alone", 0, 10);
     read_to(40);
     seen.sort();
-    let expected = |partition: u32| (0..20).map(move |offset| format!("wait/{partition}@{offset}"));
-    let mut all: Vec<String> = expected(0).chain(expected(1)).collect();
+    let expected = |topic: &'static str| (0..20).map(move |offset| format!("{topic}/0@{offset}"));
+    let mut all: Vec<String> = expected("wait-both").chain(expected("wait-alone")).collect();
     all.sort();
     assert_eq!(seen, all, "each record once");
     let done = consumer.terminate();
     assert_eq!(done.code, 0, "{done:?}");
-    assert_eq!(program.positions("g"), "wait/0 20, wait/1 20");
+    assert_eq!(program.positions("g"), "wait-alone/0 20, wait-both/0 20");
     let kinds = program.kinds("g");
     let corrections = kinds.iter().filter(|kind| *kind == "reconciled").count();
     assert_eq!((corrections, program.losses("g").len()), (1, 0), "first positions, and nothing else: {kinds:?}");
