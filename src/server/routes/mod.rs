@@ -184,7 +184,10 @@ mod tests {
     #[tokio::test]
     async fn a_mistake_of_ours_is_told_with_the_requests_id_and_the_next_request_works() {
         let app = App::new(World::new().control, None);
-        let broken = Router::new().route("/broken", get(|| async { panic!("a mistake of the test's") }));
+        async fn breaks() -> Answer {
+            panic!("a mistake of the test's")
+        }
+        let broken = Router::new().route("/broken", get(breaks));
         let router = shielded(broken.route("/healthz", get(health::healthz)), Guard::trusted()).with_state(app);
         let call = |path: &str| router.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
 
