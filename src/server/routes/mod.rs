@@ -58,8 +58,13 @@ pub fn router(app: App, guard: Guard) -> Router {
         .route("/v1/groups/{group}/batches", post(batches::commit))
         .route("/v1/groups/{group}/marks", post(steer::mark))
         .route_layer(role(Role::Commit));
-    let operate =
-        Router::new().route("/v1/groups/{group}/rollback", post(rollback::execute)).route_layer(role(Role::Operate));
+    let operate = Router::new()
+        .route("/v1/groups/{group}/rollback", post(rollback::execute))
+        .route("/v1/groups/{group}/hold", post(steer::hold))
+        .route("/v1/groups/{group}/release", post(steer::release))
+        .route("/v1/groups/{group}/retire", post(steer::retire))
+        .route("/v1/losses/{seq}/acknowledge", post(steer::acknowledge))
+        .route_layer(role(Role::Operate));
     let health = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
     shielded(Router::new().merge(read).merge(commit).merge(operate).merge(health), guard).with_state(app)
 }
