@@ -214,7 +214,7 @@ fn is_alive(pid: u32) -> bool {
 /// Refuses brokers that are not the server's: it would answer for another cluster than the one that was meant.
 fn check_brokers(there: &There, needs: &Needs<'_>) -> Result<(), Failure> {
     let Some(kafka) = needs.kafka else { return Ok(()) };
-    if let Some(key) = kafka.property_names().next() {
+    if let Some((key, _)) = kafka.properties.first() {
         let why = "the server has a Kafka client of its own; leave -X out";
         return Err(Failure::Usage(format!("-X {key}: {why}")));
     }

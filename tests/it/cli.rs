@@ -21,7 +21,7 @@ fn offset(number: i64) -> Offset {
 const TEN: i64 = 1_796_032_800_000;
 
 /// A journal with group `g`: a start and first positions at ten o'clock, then a batch each minute.
-fn journal_of(program: &Program, batches: i64) {
+pub fn journal_of(program: &Program, batches: i64) {
     let time = Arc::new(AtomicI64::new(TEN));
     let clock = Arc::clone(&time);
     let clock = Arc::new(move || Timestamp::from_millis(clock.load(Ordering::Relaxed)));
