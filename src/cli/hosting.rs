@@ -45,6 +45,7 @@ impl Hosting {
         listen: Option<SocketAddr>,
         access: &AccessArgs,
     ) -> Result<Hosting, Failure> {
+        raise_file_limit();
         let app = App::new(control, brokers);
         let mut servers = Vec::new();
         let mut serve = |listener: TcpListener, guard: Guard| {
@@ -116,6 +117,16 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure>
     let listener = listener.map_err(|error| Failure::Broken(format!("can't listen on {address}: {error}")))?;
     let bound = listener.local_addr().map_err(|source| Failure::System { what: "listening", source })?;
     Ok((listener, bound))
+}
+
+/// Lets this process have as many connections as the system allows it: shells commonly begin with 1,024.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays");
+    }
 }
 
 /// 128 random bits in hexadecimal.

@@ -3,7 +3,7 @@
 //! ```text
 //! commit -> request -> writer: check on the pending state -> wal: write, one fdatasync for all that queued up
 //!                              -> published: state and tail -> receipts, watchers
-//!                              -> a full segment -> sealing: store (sled) -> the segment is removed
+//!                              -> a full segment -> sealing: store (sled) -> archive -> the segment is removed
 //! open   -> lock -> store -> wal, replayed through the same fold -> published
 //! ```
 //!
@@ -91,6 +91,13 @@ pub struct Options {
     pub crash_at: Option<CrashHook>,
     /// What a second process is told about this one.
     pub holder: String,
+}
+
+/// Comes through a place where a crash would find other files.
+fn crash_point(crash_at: Option<&CrashHook>, name: &'static str) {
+    if let Some(crash_at) = crash_at {
+        crash_at(name);
+    }
 }
 
 impl Options {

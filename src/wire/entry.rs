@@ -30,7 +30,9 @@ impl Batch {
     /// The batch that `entry` is; none if it is of another kind.
     pub fn of(entry: entry::Entry) -> Option<Self> {
         let entry::Entry { seq, recorded_at, epoch, body, .. } = entry;
-        let Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _ }) = body else { return None };
+        let Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _, topic_ids: _ }) = body else {
+            return None;
+        };
         Some(Batch { batch, seq, batch_time, recorded_at, epoch, key, ranges, notes })
     }
 }
@@ -143,7 +145,7 @@ pub enum Own {
 impl From<Body> for Own {
     fn from(body: Body) -> Self {
         match body {
-            Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _ }) => {
+            Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _, topic_ids: _ }) => {
                 Own::Batch { batch, batch_time, key, ranges, notes }
             }
             Body::Started { owner, isolation } => Own::Started { owner, isolation },

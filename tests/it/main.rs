@@ -27,9 +27,12 @@ mod kafka_mock;
 mod kafka_running;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(feature = "cli")]
+mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod reading;
 #[cfg(feature = "cli")]
 mod readme;
 #[cfg(feature = "cli")]

@@ -126,6 +126,12 @@ impl Program {
         lines.iter().map(show).collect()
     }
 
+    /// Waits until a process holds the journal and serves it.
+    pub fn wait_served(&self) {
+        let note = self.path("journal").join("server.json");
+        wait_for("server.json", Duration::from_secs(10), || std::fs::metadata(&note).map(drop));
+    }
+
     /// Starts a command that goes on until it is stopped.
     pub fn spawn(&self, words: &[&str]) -> Running {
         let mut command = self.command(words);
@@ -136,6 +142,12 @@ impl Program {
 
 /// A command that runs; killed when dropped.
 pub struct Running(Child);
+
+impl From<Child> for Running {
+    fn from(child: Child) -> Running {
+        Running(child)
+    }
+}
 
 impl Running {
     /// Calls `see` with each line of standard output until it answers true; fails if the output ends before.
@@ -161,15 +173,16 @@ impl Running {
 
     /// Its end, within the deadline.
     pub fn finish(mut self, deadline: Duration) -> Done {
-        let readers = [
-            read_in_background(self.0.stdout.take().expect("piped")),
-            read_in_background(self.0.stderr.take().expect("piped")),
-        ];
+        let out = self.0.stdout.take().map(read_in_background);
+        let err = self.0.stderr.take().map(read_in_background);
         let status: ExitStatus = wait_for("the program's end", deadline, || {
             self.0.try_wait().expect("a child can be waited for").ok_or("still running")
         });
-        let [out, err] = readers.map(|reader| reader.join().expect("a reader of a pipe"));
-        Done { code: code(status), out, err }
+        let read = |reader: Option<std::thread::JoinHandle<String>>| match reader {
+            Some(reader) => reader.join().expect("a reader of a pipe"),
+            None => String::new(),
+        };
+        Done { code: code(status), out: read(out), err: read(err) }
     }
 
     /// kill -9.
@@ -206,6 +219,12 @@ fn done(output: Output) -> Done {
 
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
+}
+
+/// An address of loopback that was free a moment ago.
+pub fn free_address() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+    listener.local_addr().expect("it is bound").to_string()
 }
 
 /// A JSON string's text.

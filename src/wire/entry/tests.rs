@@ -29,6 +29,7 @@ fn batch() -> Body {
         ranges: vec![range],
         notes: vec![note],
         firsts: Vec::new(),
+        topic_ids: Vec::new(),
     })
 }
 
