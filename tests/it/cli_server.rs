@@ -313,16 +313,22 @@ fn a_note_that_was_left_behind_is_passed_over() {
 }
 
 #[test]
-fn a_command_beside_a_server_that_just_begins_waits_for_it() {
+fn a_holder_that_is_about_to_serve_is_waited_for() {
+    let (serving, running) = with_a_server();
     let program = Program::new("");
     journal_of(&program, 1);
-    let running = program.spawn(&["serve", "--listen", "127.0.0.1:0"]);
-    for _ in 0..5 {
-        program.ok(&["positions", "g"]);
-    }
+    let clock = Arc::new(|| Timestamp::from_millis(1_796_040_000_000));
+    let held = Journal::open(&program.path("journal"), Options::new(clock)).expect("opened");
+    let command = program.spawn(&["positions", "g"]);
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::copy(serving.path("journal/server.json"), program.path("journal/server.json")).expect("copied");
+    let done = command.finish(DEADLINE);
+    assert_eq!(done.code, 0, "{done:?}");
+    drop(held);
+    // A server that ends takes its note along.
     assert_eq!(running.terminate().code, 0);
-    assert!(!program.path("journal/server.json").exists());
-    program.ok(&["groups"]);
+    assert!(!serving.path("journal/server.json").exists());
+    serving.ok(&["groups"]);
 }
 
 #[test]
