@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kafka::TestKafka;
-use crate::program::{Program, Running, record, text};
+use crate::program::{Http, Program, Running, record, text};
+use crate::wait::wait_for;
 
 fn set_up(name: &str, partitions: i32) -> (&'static TestKafka, Program, String) {
     let kafka = TestKafka::shared();
@@ -38,7 +39,7 @@ fn another_process_rolls_a_running_consume_back_and_watches() {
     let mut consumer =
         program.spawn(&["consume", "-g", "g", "-t", &topic, "--max-records", "10", "--max-wait", "100ms"]);
     records_until(&mut consumer, &format!("{topic}/0@29"));
-    crate::wait::wait_for("three batches", Duration::from_secs(10), || match program.lines(&["history", "g"]).len() {
+    wait_for("three batches", Duration::from_secs(10), || match program.lines(&["history", "g"]).len() {
         3 => Ok(()),
         count => Err(count),
     });
@@ -143,5 +144,36 @@ fn a_python_client_starts_commits_is_fenced_moves_and_goes_on() {
     let stopped = python.until(|event| event["event"] == "stopped");
     assert_eq!(stopped["owner"], "other@here:2");
     assert_eq!(python.0.finish(Duration::from_secs(10)).code, 0);
+    assert_eq!(serve.terminate().code, 0);
+}
+
+#[test]
+fn growth_is_reported_and_a_start_by_the_same_owner_takes_it_in() {
+    let (kafka, program, topic) = set_up("growth", 1);
+    kafka.produce(&topic, 0, 5);
+    let address = crate::program::free_address();
+    let words = ["serve", "-b", &kafka.brokers(), "--listen", &address, "--discovery-interval", "200ms"];
+    let serve = program.spawn(&words);
+    program.wait_served();
+    let http = Http::new(&address);
+    let start = json!({ "topics": [format!("^{topic}.*")], "owner": "one" });
+    let (status, started) = http.post("/v1/groups/g/start", &start);
+    assert_eq!((status, &started["epoch"]), (200, &json!("1")), "{started}");
+
+    let late = format!("{topic}-late");
+    kafka.grow(&topic, 2);
+    kafka.create_topic(&late, 1, &[]);
+    kafka.produce(&topic, 1, 7);
+    let grown = json!([{ "topic": topic, "partition": 1 }, { "topic": late, "partition": 0 }]);
+    wait_for("growth", Duration::from_secs(10), || match http.get("/v1/groups/g").1["growth"].clone() {
+        growth if growth == grown => Ok(()),
+        other => Err(other),
+    });
+    // Only reported: the positions are as they were.
+    assert_eq!(program.positions("g"), format!("{topic}/0 0"));
+    let (_, started) = http.post("/v1/groups/g/start", &start);
+    assert_eq!((&started["epoch"], started["findings"].as_array().map(Vec::len)), (&json!("1"), Some(2)), "{started}");
+    assert_eq!(program.positions("g"), format!("{topic}/0 0, {topic}/1 0, {late}/0 0"));
+    assert_eq!(http.get("/v1/groups/g").1["growth"], json!([]));
     assert_eq!(serve.terminate().code, 0);
 }

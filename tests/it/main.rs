@@ -39,4 +39,6 @@ mod readme;
 mod real;
 mod script;
 mod tidy;
+#[cfg(feature = "cli")]
+mod two_brokers;
 mod wait;

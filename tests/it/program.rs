@@ -221,6 +221,42 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
+/// A server that is called with one connection a request.
+pub struct Http(String);
+
+impl Http {
+    /// The server at this address.
+    pub fn new(address: &str) -> Http {
+        Http(address.to_owned())
+    }
+
+    /// Status and body of a GET.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> (u16, Value) {
+        self.call("GET", path, "")
+    }
+
+    /// Status and body of a POST.
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.call("POST", path, &body.to_string())
+    }
+
+    #[track_caller]
+    fn call(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(&self.0).expect("the server listens");
+        let (host, length) = (&self.0, body.len());
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
+        write!(stream, "{head}content-length: {length}\r\n\r\n{body}").expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split_whitespace().nth(1).and_then(|code| code.parse().ok()).expect("a status");
+        (status, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}")))
+    }
+}
+
 /// An address of loopback that was free a moment ago.
 pub fn free_address() -> String {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
