@@ -2,7 +2,7 @@
 //! and runs it in the journal's writer. Calls block.
 
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 pub mod rollback;
 pub mod start;
 pub mod steer;

@@ -60,41 +60,43 @@ pub fn router(app: App, guard: Guard) -> Router {
         .route_layer(role(Role::Commit));
     let operate =
         Router::new().route("/v1/groups/{group}/rollback", post(rollback::execute)).route_layer(role(Role::Operate));
+    let health = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
+    shielded(Router::new().merge(read).merge(commit).merge(operate).merge(health), guard).with_state(app)
+}
+
+/// What stands around every route.
+fn shielded(routes: Router<App>, guard: Guard) -> Router<App> {
     let compressed = SizeAbove::new(COMPRESSED_BYTES).and(NotForContentType::SSE);
-    Router::new()
-        .merge(read)
-        .merge(commit)
-        .merge(operate)
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
+    routes
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::new(guard), guard::stand))
         .layer(CompressionLayer::new().compress_when(compressed))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(numbered))
-        .with_state(app)
+}
+
+tokio::task_local! {
+    /// The request that is answered.
+    static REQUEST_ID: u64;
 }
 
 /// Gives each request an id, which our mistakes are told and logged with.
 async fn numbered(request: Request, next: Next) -> Response {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let id = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = next.run(request).await;
+    let mut response = REQUEST_ID.scope(id, next.run(request)).await;
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
-        tracing::error!(id, %method, path, "answered 500");
+        tracing::error!(request_id = id, %method, path, "answered 500");
     }
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);
-    }
+    response.headers_mut().insert(HeaderName::from_static("x-request-id"), HeaderValue::from(id));
     response
 }
 
 /// A panic in a handler is our fault; the message went to standard error.
 fn panicked(_panic: Box<dyn Any + Send>) -> Response {
-    let detail = "tidelog made a mistake; its log tells more under the id in the header x-request-id";
-    Problem::new(Kind::Internal, detail).into_response()
+    internal(&"a panic").into_response()
 }
 
 async fn no_route(uri: Uri) -> Problem {
@@ -125,8 +127,10 @@ fn json(status: StatusCode, value: &impl Serialize) -> Answer {
 }
 
 fn internal(error: &dyn std::fmt::Display) -> Problem {
-    tracing::error!(%error, "an answer could not be made");
-    Problem::new(Kind::Internal, "tidelog made a mistake; its log tells more")
+    let id = REQUEST_ID.try_with(u64::to_string).unwrap_or_default();
+    tracing::error!(request_id = id, %error, "an answer could not be made");
+    let detail = format!("tidelog made a mistake; its log tells more about request {id}");
+    Problem::new(Kind::Internal, detail).with("request_id", id)
 }
 
 /// Runs what blocks: reads of the store, and calls that wait for the broker.
@@ -167,5 +171,33 @@ impl App {
             call(&control).map_err(Into::into)
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::control::fake::World;
+
+    #[tokio::test]
+    async fn a_mistake_of_ours_is_told_with_the_requests_id_and_the_next_request_works() {
+        let app = App::new(World::new().control, None);
+        async fn breaks() -> Answer {
+            panic!("a mistake of the test's")
+        }
+        let broken = Router::new().route("/broken", get(breaks));
+        let router = shielded(broken.route("/healthz", get(health::healthz)), Guard::trusted()).with_state(app);
+        let call = |path: &str| router.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
+
+        let response = call("/broken").await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((&body["type"], &body["request_id"]), (&"/problems/internal".into(), &id.into()));
+        assert!(!body.to_string().contains("of the test's"), "what is logged is not sent: {body}");
+        assert_eq!(call("/healthz").await.unwrap().status(), StatusCode::OK);
     }
 }
