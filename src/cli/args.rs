@@ -133,7 +133,7 @@ pub struct ListArgs {
     /// Go on where an earlier answer ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// The newest last (asc) or first (desc); groups go by their names [default: desc, of groups asc]
+    /// In which order [default: desc; of groups, which go by their names, asc]
     #[arg(long, value_enum, value_name = "ORDER")]
     order: Option<OrderArg>,
 }

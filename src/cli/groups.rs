@@ -12,6 +12,7 @@ use crate::wire::{GroupSummary, GroupWord};
 const EXAMPLE: &str = "\
 Example:
   tidelog groups
+  tidelog groups --server http://tidelog.example.com:8380 --token-file tokens
   tidelog groups -o json | jq -r 'select(.state == \"held\") | .group'";
 
 /// List the groups of the journal

@@ -45,11 +45,6 @@ impl KafkaArgs {
         Ok(Some(config))
     }
 
-    /// The names of the properties that were given.
-    pub fn property_names(&self) -> impl Iterator<Item = &str> {
-        self.properties.iter().map(|(name, _)| name.as_str())
-    }
-
     /// Brokers and properties, which the command can't do without.
     pub fn needed(&self) -> Result<ClientConfig, Failure> {
         self.config()?.ok_or_else(|| Failure::Usage("no brokers: give --brokers, or set TIDELOG_BROKERS".to_owned()))

@@ -222,9 +222,9 @@ impl Steps<'_> {
 
     /// Shows the plan that a problem carries, where it is about one.
     fn explain(&mut self, problem: Box<Problem>) -> Result<Failure, Failure> {
-        let Some(plan) = problem.field::<PlanAnswer>("plan") else { return Ok(Failure::Problem(problem)) };
+        let Some((answer, plan)) = problem.read::<PlanAnswer>("plan") else { return Ok(Failure::Problem(problem)) };
         match self.format {
-            NestedFormat::Json => self.out.json(&plan)?,
+            NestedFormat::Json => self.out.json(answer)?,
             NestedFormat::Table => show::plan(self.out, self.group, &self.target, &plan)?,
         }
         Ok(if plan.executable { Failure::Problem(problem) } else { not_executable(&plan) })

@@ -35,13 +35,14 @@ const LOCK_POLL: Duration = Duration::from_millis(100);
 /// Which journal, and through whom.
 #[derive(Debug, Clone, Args)]
 pub struct PlaceArgs {
-    /// Directory of the journal; a server that holds it is found there [env: TIDELOG_JOURNAL] [default: tidelog-journal]
+    /// Directory of the journal, where a server that holds it is found too [env: TIDELOG_JOURNAL]
+    /// [default: tidelog-journal]
     #[arg(short, long, value_name = "DIR")]
     journal: Option<PathBuf>,
     /// Ask this server in place of a directory, such as http://127.0.0.1:8380 [env: TIDELOG_SERVER]
     #[arg(long, conflicts_with = "journal", value_name = "URL")]
     server: Option<String>,
-    /// File with the token for that server: alone, or in lines role:name:token [env: TIDELOG_TOKEN, or the token itself]
+    /// File with the token for that server, alone or in lines role:name:token [env: TIDELOG_TOKEN, also the token itself]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -214,7 +215,7 @@ fn is_alive(pid: u32) -> bool {
 /// Refuses brokers that are not the server's: it would answer for another cluster than the one that was meant.
 fn check_brokers(there: &There, needs: &Needs<'_>) -> Result<(), Failure> {
     let Some(kafka) = needs.kafka else { return Ok(()) };
-    if let Some(key) = kafka.property_names().next() {
+    if let Some((key, _)) = kafka.properties.first() {
         let why = "the server has a Kafka client of its own; leave -X out";
         return Err(Failure::Usage(format!("-X {key}: {why}")));
     }

@@ -21,7 +21,7 @@ fn offset(number: i64) -> Offset {
 const TEN: i64 = 1_796_032_800_000;
 
 /// A journal with group `g`: a start and first positions at ten o'clock, then a batch each minute.
-fn journal_of(program: &Program, batches: i64) {
+pub fn journal_of(program: &Program, batches: i64) {
     let time = Arc::new(AtomicI64::new(TEN));
     let clock = Arc::clone(&time);
     let clock = Arc::new(move || Timestamp::from_millis(clock.load(Ordering::Relaxed)));
@@ -119,11 +119,18 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
 #[test]
 fn help_has_an_example_for_each_command() {
     let program = Program::new("127.0.0.1:1");
-    let commands = ["consume", "start", "groups", "positions", "history", "batch", "losses", "entries", "mark"];
+    let commands =
+        ["consume", "serve", "start", "groups", "positions", "history", "batch", "losses", "entries", "mark"];
     for command in commands.into_iter().chain(["rollback", "completions"]) {
         let help = program.ok(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("tidelog {command}")), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
+        // Those that own the journal, or need none, can't be sent elsewhere.
+        assert_eq!(
+            help.contains("--server <URL>"),
+            !["consume", "serve", "completions"].contains(&command),
+            "{command}"
+        );
     }
     assert!(program.ok(&["--version"]).contains("journal format 1"));
     assert!(program.ok(&["completions", "bash"]).contains("rollback"));

@@ -5,6 +5,8 @@ mod cases;
 mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
+#[cfg(feature = "cli")]
+mod cli_server;
 mod crash;
 mod damage;
 mod damage_cases;

@@ -32,9 +32,10 @@ impl Problem {
         self.kind.trim_start_matches("/problems/")
     }
 
-    /// The field `name`, where the problem has it and it can be read.
-    pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        self.fields.get(name).and_then(|value| T::deserialize(value).ok())
+    /// The field `name` as it came, and as the type that the API writes it from; none where it is not there.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Option<(&Value, T)> {
+        let value = self.fields.get(name)?;
+        T::deserialize(value).ok().map(|read| (value, read))
     }
 
     /// The exit code: the table of INTERFACE section 1. What this version does not know is another error.
