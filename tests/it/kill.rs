@@ -92,17 +92,17 @@ fn killed_between_any_two_steps_nothing_is_missing_and_nothing_counts_twice() {
     let last = run("sink");
     assert!(last.status.success(), "{last:?}");
 
-    // Without records that came again, the sink would have had nothing to leave out.
-    let repeats = lines(&repeats);
-    println!("{kills} kills, {} records came again, {} of them for certain", repeats.len(), owed.len());
-    assert!(owed.len() > STEPS.len(), "only {owed:?} were in the sink and not committed");
-    assert!(owed.iter().all(|row| repeats.contains(row)), "{owed:?} were not committed, only {repeats:?} came again");
     let mut taken = lines(&rows);
     taken.sort();
     let produced = (0..3).flat_map(|partition| (0..200).map(move |offset| (partition, offset)));
     let mut produced: Vec<String> = produced.map(|(p, o)| format!("{topic}/{p}@{o}")).collect();
     produced.sort();
     assert_eq!(taken, produced, "each record once in the sink");
+    // Without records that came again, the sink would have had nothing to leave out.
+    let repeats = lines(&repeats);
+    println!("{kills} kills, {} records came again, {} of them for certain", repeats.len(), owed.len());
+    assert!(owed.len() > STEPS.len(), "only {owed:?} were in the sink and not committed");
+    assert!(owed.iter().all(|row| repeats.contains(row)), "{owed:?} were not committed, only {repeats:?} came again");
     // The journal's batches tile each partition: no offset twice, none left out.
     let mut next = [0u64; 3];
     for batch in program.lines(&["history", "g", "--order", "asc", "--limit", "1000"]) {
