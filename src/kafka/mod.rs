@@ -18,5 +18,5 @@ mod raw;
 pub use self::broker::KafkaBroker;
 pub use self::config::{ClientConfig, ClientError};
 pub use self::consumer::{
-    Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Record, StopReason,
+    Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Moved, Record, StopReason,
 };

@@ -9,7 +9,7 @@ use tidelog::commit::Refused;
 use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
-use tidelog::kafka::{CommitFailed, StopReason};
+use tidelog::kafka::{CommitFailed, Moved, StopReason};
 use tidelog::offset::Offset;
 
 use crate::kafka_group::{Setup, consume};
@@ -151,13 +151,54 @@ fn a_held_group_waits_and_goes_on_when_it_is_released() {
     let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
     hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
     let error = consumer.commit(in_hand).expect_err("held");
-    assert!(matches!(&error, CommitFailed::Refused(Refused::Held { .. })), "{error}");
+    assert!(matches!(&error, CommitFailed::Moved(_)), "{error}");
     wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
     roll_back(&setup, offset(0));
     assert!(consumer.next_batch(Duration::from_millis(300)).expect("on").is_none());
     release(&setup.control(), &setup.group, "me").expect("released");
     assert_eq!(consume(&consumer, 10)[0], "orders/0@0");
     assert_eq!(consumer.health().waiting, None);
+}
+
+#[test]
+fn a_batch_in_hand_over_a_hold_is_dropped_and_its_records_come_again_once() {
+    let mock = mock_with("orders", 1, 10);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(5).expect("not zero");
+    let consumer = setup.begin("a");
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
+    wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
+    release(&setup.control(), &setup.group, "me").expect("released");
+    wait_for("the consumer going on", DEADLINE, || consumer.health().waiting.map_or(Ok(()), Err));
+    // The epoch is the same: the journal would take it.
+    let error = consumer.commit(in_hand).expect_err("its records are handed out again");
+    assert!(matches!(&error, CommitFailed::Moved(Moved::TakenAnew)), "{error}");
+    assert_eq!(setup.position("orders", 0), Some(0));
+    assert_eq!(consume(&consumer, 10), (0..10).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>());
+}
+
+/// The reading thread may see nothing of a hold that is over at once; the batch that was refused meanwhile is read again.
+#[test]
+fn a_batch_that_a_short_hold_refuses_comes_again() {
+    let mock = mock_with("orders", 1, 50);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(5).expect("not zero");
+    let (consumer, control) = (setup.begin("a"), setup.control());
+    for round in 0..10 {
+        let begin = round * 5;
+        let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+        hold(&control, &setup.group, "me", "a slip").expect("held");
+        let error = consumer.commit(in_hand).expect_err("held");
+        release(&control, &setup.group, "me").expect("released");
+        assert!(
+            matches!(&error, CommitFailed::Moved(Moved::Refused(Refused::Held { .. }) | Moved::TakenAnew)),
+            "{error}"
+        );
+        let again = (begin..begin + 5).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>();
+        assert_eq!(consume(&consumer, 5), again);
+    }
+    assert_eq!(setup.journal.group(&setup.group).expect("there").positions.open_holes(), 0);
 }
 
 #[test]

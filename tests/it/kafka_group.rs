@@ -49,17 +49,20 @@ impl Setup {
         }
     }
 
-    pub fn begin(&self, owner: &str) -> JournaledConsumer {
-        let config = Config { client: self.client.clone(), cut: self.cut, discovery: self.discovery };
-        let request = StartRequest {
+    pub fn request(&self, owner: &str) -> StartRequest {
+        StartRequest {
             group: self.group.clone(),
             topics: self.topics.iter().map(|topic| topic.parse().expect("legal")).collect(),
             owner: owner.to_owned(),
             policy: Policy::default(),
             isolation: Some(self.isolation),
             dry_run: false,
-        };
-        JournaledConsumer::begin(config, self.control(), request).expect("it begins")
+        }
+    }
+
+    pub fn begin(&self, owner: &str) -> JournaledConsumer {
+        let config = Config { client: self.client.clone(), cut: self.cut, discovery: self.discovery };
+        JournaledConsumer::begin(config, self.control(), self.request(owner)).expect("it begins")
     }
 
     pub fn position(&self, topic: &str, partition: u32) -> Option<i64> {
