@@ -9,8 +9,8 @@ use tidelog::commit::Refused;
 use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
-use tidelog::kafka::{CommitFailed, Moved, StopReason};
-use tidelog::offset::Offset;
+use tidelog::kafka::{CommitFailed, Discovery, Moved, StopReason};
+use tidelog::offset::{Isolation, Offset};
 
 use crate::kafka_group::{Setup, consume};
 use crate::kafka_mock::{at, name, offset};
@@ -141,6 +141,35 @@ fn another_owner_stops_it_by_name() {
     assert!(matches!(&error, CommitFailed::Stopped(StopReason::Fenced { owner, .. }) if owner == "b"), "{error}");
     assert!(matches!(first.next_batch(DEADLINE), Err(StopReason::Fenced { .. })));
     assert_eq!(consume(&second, 20).len(), 20);
+}
+
+/// C14c, in the moment between a rollback and the new positions of the consumer that it reached.
+#[test]
+fn another_owner_that_starts_while_it_takes_new_positions_keeps_the_group() {
+    let mock = mock_with("orders", 1, 20);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.discovery = Discovery::Off;
+    let first = setup.begin("a");
+    assert_eq!(consume(&first, 20).len(), 20);
+    mock.set_delay(1, Duration::from_millis(500)).expect("set");
+    roll_back(&setup, offset(3));
+    std::thread::sleep(Duration::from_millis(250)); // It is asking the broker by now.
+    let group = setup.group.clone();
+    let taken_over = setup.journal.decide(move |state| {
+        let body = Body::Started { owner: "b".into(), isolation: Isolation::ReadCommitted };
+        let epoch = state.groups[&group].epoch.next();
+        Ok::<_, Infallible>((vec![Draft { group: Some(group), epoch, body }], ()))
+    });
+    taken_over.expect("taken");
+    let stopped = loop {
+        match first.next_batch(DEADLINE) {
+            Ok(batch) => drop(batch.expect("a batch, or its end")),
+            Err(stopped) => break stopped,
+        }
+    };
+    assert!(matches!(&stopped, StopReason::Fenced { owner, .. } if owner == "b"), "{stopped}");
+    let owner = setup.journal.group(&setup.group).expect("there").owner;
+    assert_eq!(owner.as_deref(), Some("b"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::*;
 use crate::broker::{Ask, Look, Seen};
 use crate::commit::Commit;
 use crate::control::{self, Limits};
+use crate::entry::Body;
 use crate::journal::{Clock, CommitError, Journal, Options, Order};
 use crate::offset::{BatchNumber, Offset, OffsetRange, Timestamp, TopicPartition};
 use crate::reconcile::tests::script;
@@ -311,6 +312,35 @@ fn c14c_two_owners_at_once_get_two_epochs_and_the_positions_once() {
         looked.unwrap_err().to_string(),
         format!("group g was started by {present}, epoch 2; {fenced} is no longer its owner")
     );
+}
+
+#[test]
+fn a_restart_never_takes_a_group_back_from_an_owner_that_started_meanwhile() {
+    // A rollback has moved the group; while A, which goes on by itself, looks at the broker, B starts.
+    let scene = Scene::with(&["C t#1 0=0..520"], |broker, journal| {
+        let journal = journal.clone();
+        let after_look = move |taken: usize| {
+            if taken == 2 {
+                let (epoch, body) =
+                    ("2".parse().unwrap(), Body::Started { owner: "B".into(), isolation: Isolation::default() });
+                let draft = Draft { group: Some(script::group()), epoch, body };
+                journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
+            }
+        };
+        ScriptedBroker { after_look: Box::new(after_look), ..broker }
+    });
+    scene.start("A", "t", "").unwrap();
+    for _ in 0..2 {
+        let again = start_again(&scene.control, request("A", "t", ""));
+        let Err(LookError::Fenced(fenced)) = again else { panic!("{again:?}") };
+        assert_eq!((fenced.owner.as_str(), fenced.epoch.as_u64(), fenced.by.as_str()), ("B", 2, "A"));
+    }
+    assert_eq!(scene.entries(), "started reconciled started");
+    // B goes on; and whoever starts as a process does takes it over.
+    assert_eq!(start_again(&scene.control, request("B", "t", "")).unwrap().epoch.as_u64(), 2);
+    assert_eq!(told(&scene.start("A", "t", "")), "epoch 3 seq 4 t/0@0 in_range");
+    let unknown = StartRequest { group: Group::new("default", "none").unwrap(), ..request("A", "t", "") };
+    assert!(matches!(start_again(&scene.control, unknown), Err(LookError::UnknownGroup(_))));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use super::StopReason;
-use crate::control::{Control, LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
+use crate::control::{
+    Control, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,
+};
 use crate::entry::{Finding, Verdict};
 use crate::offset::{BatchNumber, Epoch, TopicPartition};
 use crate::reconcile::StartPosition;
@@ -40,18 +42,20 @@ impl Steer {
         Steer { control, request: StartRequest { dry_run: false, ..request }, undoubted: Mutex::new(None) }
     }
 
-    /// Reconciles the group and starts it, or takes it up again after a rollback.
+    /// Reconciles the group and starts it, whoever had it.
     pub(super) fn start(&self) -> Result<Started, StartError> {
-        let started = start(&self.control, self.request.clone())?;
-        for finding in &started.findings {
-            tell(finding);
-        }
-        Ok(started)
+        start(&self.control, self.request.clone()).inspect(|started| started.findings.iter().for_each(tell))
     }
 
-    /// Takes the new positions after the group was moved.
+    /// Takes the new positions after the group was moved, if no other owner has started it.
     pub(super) fn restart(&self) -> Result<Start, Halt> {
-        self.start().map(Start::from).map_err(Halt::from)
+        let started = start_again(&self.control, self.request.clone()).map_err(|error| match error {
+            // What a policy forbids at a start stops it, in contrast to a look.
+            LookError::Start(error) => error.into(),
+            LookError::Fenced(_) | LookError::UnknownGroup(_) => Halt::from(error),
+        })?;
+        started.findings.iter().for_each(tell);
+        Ok(started.into())
     }
 
     /// Looks at the broker and journals what it found of these partitions, and partitions that are new.
