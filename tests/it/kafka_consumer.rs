@@ -161,12 +161,10 @@ fn another_owner_that_starts_while_it_takes_new_positions_keeps_the_group() {
         Ok::<_, Infallible>((vec![Draft { group: Some(group), epoch, body }], ()))
     });
     taken_over.expect("taken");
-    let stopped = loop {
-        match first.next_batch(DEADLINE) {
-            Ok(batch) => drop(batch.expect("a batch, or its end")),
-            Err(stopped) => break stopped,
-        }
-    };
+    let stopped = wait_for("its end", DEADLINE, || match first.next_batch(Duration::from_millis(100)) {
+        Ok(batch) => Err(batch),
+        Err(stopped) => Ok(stopped),
+    });
     assert!(matches!(&stopped, StopReason::Fenced { owner, .. } if owner == "b"), "{stopped}");
     let owner = setup.journal.group(&setup.group).expect("there").owner;
     assert_eq!(owner.as_deref(), Some("b"));
