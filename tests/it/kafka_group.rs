@@ -22,6 +22,7 @@ pub struct Setup {
     pub cut: Cut,
     pub discovery: Discovery,
     pub isolation: Isolation,
+    pub policy: Policy,
 }
 
 impl Setup {
@@ -37,6 +38,7 @@ impl Setup {
             cut: Cut { max_wait: Duration::from_millis(100), ..Cut::default() },
             discovery: Discovery::Every(Duration::from_millis(500)),
             isolation: Isolation::ReadCommitted,
+            policy: Policy::default(),
         }
     }
 
@@ -54,7 +56,7 @@ impl Setup {
             group: self.group.clone(),
             topics: self.topics.iter().map(|topic| topic.parse().expect("legal")).collect(),
             owner: owner.to_owned(),
-            policy: Policy::default(),
+            policy: self.policy.clone(),
             isolation: Some(self.isolation),
             dry_run: false,
         }

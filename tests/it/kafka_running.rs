@@ -7,6 +7,7 @@ use tidelog::entry::{Body, Cause, Verdict};
 use tidelog::journal::Order;
 use tidelog::kafka::{ClientConfig, Discovery};
 use tidelog::offset::{Seq, TopicName};
+use tidelog::reconcile::HeadReset;
 
 use crate::kafka::{Record, TestKafka};
 use crate::kafka_group::{Setup, consume};
@@ -231,6 +232,31 @@ fn retention_that_passes_the_reader_is_a_loss_and_reading_goes_on() {
     kafka.produce(&topic, 1, 3);
     kafka.produce(&topic, 0, 3);
     assert_eq!(consume(&consumer, 6).len(), 6);
+}
+
+#[test]
+fn what_a_policy_forbids_is_said_and_growth_is_read() {
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("forbidden");
+    kafka.create_topic(&topic, 1, &[]);
+    kafka.produce(&topic, 0, 5);
+    let mut setup = setup(kafka, &[&topic]);
+    setup.policy.reset.head = HeadReset::Fail;
+    let consumer = setup.begin("a");
+    assert_eq!(consume(&consumer, 5).len(), 5);
+    // The commit of what is passed by the log's start stays in hand, so that the position is below it.
+    kafka.produce(&topic, 0, 5);
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    kafka.delete_records(&topic, 0, 8);
+    kafka.grow(&topic, 2);
+    kafka.produce(&topic, 1, 3);
+    assert_eq!(consume(&consumer, 3), (0..3).map(|n| format!("{topic}/1@{n}")).collect::<Vec<_>>());
+    wait_for("the refusal said", DEADLINE, || match consumer.health() {
+        health if health.problems.iter().any(|problem| problem.contains("head_out_of_range")) => Ok(()),
+        health => Err(format!("{health:?}")),
+    });
+    assert_eq!(setup.position(&topic, 0), Some(5));
+    consumer.commit(in_hand).expect("taken");
 }
 
 #[test]

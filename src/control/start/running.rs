@@ -28,6 +28,8 @@ pub struct Looked {
     pub findings: Vec<Finding>,
     /// What the next look has to settle.
     pub unsettled: Vec<Unsettled>,
+    /// What a policy forbids to correct: it is left as it is, and said again at each look.
+    pub refused: Vec<Finding>,
     /// The group's newest batch before the look, for the next one to know which batches came since.
     pub batch: BatchNumber,
 }
@@ -64,8 +66,8 @@ pub struct Fenced {
 
 /// Looks at the partitions that the consumer of `request` reads, and at what is new to its topics; corrects, takes in,
 /// and answers what to assign anew. What would be corrected only if seen twice is looked at twice within the call. A
-/// value that is not known leaves the rest as it is; a second look that comes to nothing leaves what the first one came
-/// to, with what that left unsettled.
+/// value that is not known, and a correction that the policy forbids, keep nothing else from being settled; a second look
+/// that comes to nothing leaves what the first one came to, with what that left unsettled.
 ///
 /// `undoubted` is [`Looked::batch`] of the last look that left nothing unsettled.
 ///
@@ -151,12 +153,12 @@ fn rule(
     may_start(state, request, Claim::Own)?;
     let Some(evidence) = evidence else {
         let (epoch, seq, batch) = (group.epoch, state.seq, group.positions.batch);
-        let (positions, findings, unsettled) = (Vec::new(), Vec::new(), Vec::new());
-        return Ok((Vec::new(), Looked { epoch, seq, positions, findings, unsettled, batch }));
+        let (positions, findings, unsettled, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        return Ok((Vec::new(), Looked { epoch, seq, positions, findings, unsettled, refused, batch }));
     };
     let occasion = Occasion::Running { assigned: &reading.assigned, undoubted: reading.undoubted };
     let decision = reconcile::decide(&evidence.question(Some(group), request, occasion));
-    let Decided { epoch, findings, starts, drafts, unsettled } = decided(decision)?;
+    let Decided { epoch, findings, starts, drafts, unsettled, refused } = decided(decision)?;
     let batch = evidence.observed.positions.batch;
-    Ok((drafts, Looked { epoch, seq: state.seq, positions: starts, findings, unsettled, batch }))
+    Ok((drafts, Looked { epoch, seq: state.seq, positions: starts, findings, unsettled, refused, batch }))
 }

@@ -17,8 +17,10 @@ pub(super) struct Start {
     pub(super) epoch: Epoch,
     /// At a start each partition; while running those that are new or were moved.
     pub(super) starts: Vec<StartPosition>,
-    /// What a person should know: a topic that is gone, values that the broker did not give.
+    /// What a person should know: a topic that is gone, values that the broker did not give, what a policy forbids.
     pub(super) problems: Vec<String>,
+    /// Partitions that a policy leaves where they can't be read on.
+    pub(super) refused: BTreeSet<TopicPartition>,
 }
 
 /// Why there is no start.
@@ -63,17 +65,19 @@ impl Steer {
         let undoubted = || self.undoubted.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *undoubted();
         let looked = look_while_running(&self.control, &self.request, assigned, before)?;
-        if looked.unsettled.is_empty() {
+        if looked.unsettled.is_empty() && looked.refused.is_empty() {
             *undoubted() = Some(looked.batch);
         }
-        let Looked { epoch, positions, findings, unsettled, .. } = looked;
+        let Looked { epoch, positions, findings, unsettled, refused, .. } = looked;
         let (missing, corrected): (Vec<_>, Vec<_>) =
             findings.iter().partition(|finding| finding.verdict == Verdict::TopicMissing);
         for finding in corrected {
             tell(finding);
         }
-        let problems = missing.into_iter().map(ToString::to_string).chain(unsettled.iter().map(ToString::to_string));
-        Ok(Start { epoch, starts: positions, problems: problems.collect() })
+        let problems = missing.into_iter().chain(&refused).map(ToString::to_string);
+        let problems = problems.chain(unsettled.iter().map(ToString::to_string)).collect();
+        let partition = |finding: &Finding| Some(TopicPartition::new(finding.topic.clone()?, finding.partition?));
+        Ok(Start { epoch, starts: positions, problems, refused: refused.iter().filter_map(partition).collect() })
     }
 }
 
@@ -81,7 +85,7 @@ impl From<Started> for Start {
     fn from(started: Started) -> Self {
         let missing = started.findings.iter().filter(|finding| finding.verdict == Verdict::TopicMissing);
         let problems = missing.map(ToString::to_string).collect();
-        Start { epoch: started.epoch, starts: started.positions, problems }
+        Start { epoch: started.epoch, starts: started.positions, problems, refused: BTreeSet::new() }
     }
 }
 
@@ -100,7 +104,7 @@ impl From<LookError> for Halt {
         match error {
             LookError::Fenced(fenced) => Halt::Stop(StopReason::Fenced { owner: fenced.owner, epoch: fenced.epoch }),
             LookError::UnknownGroup(unknown) => Halt::Stop(StopReason::Refused(unknown.to_string())),
-            // A correction that a policy forbids is made by nobody: what can be read is read on.
+            // Another cluster answers, which the policy does not accept: what can be read is read on.
             LookError::Start(refused @ StartError::Refused { .. }) => Halt::Later(refused.to_string()),
             LookError::Start(error) => error.into(),
         }
