@@ -1,6 +1,7 @@
 //! What people and consumers ask for, done on a journal and a broker: each function fetches what a pure decision needs,
 //! and runs it in the journal's writer. Calls block.
 
+mod clock;
 #[cfg(test)]
 mod fake;
 pub mod rollback;
@@ -15,11 +16,12 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
+pub use self::clock::clock_uncertain;
 pub use self::rollback::{ExecuteError, Executed, PlanError, execute, plan};
 pub use self::start::{
     Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,
 };
-pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
+pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire, shadowed_mark};
 
 /// A journal, and the broker that its groups read from.
 #[derive(Clone)]
@@ -60,6 +62,11 @@ pub struct UnknownGroup {
 }
 
 impl UnknownGroup {
+    /// What to say of `group`, which `journal` has not.
+    pub fn of(journal: &Journal, group: &Group) -> Self {
+        journal.with_state(|state| UnknownGroup::new(state, group))
+    }
+
     fn new(state: &State, group: &Group) -> Self {
         let namesakes = state.groups.keys().filter(|other| other.group() == group.group());
         UnknownGroup { group: group.clone(), apps: namesakes.map(|other| other.app().to_owned()).collect() }

@@ -75,7 +75,8 @@ fn summary(body: &Body) -> String {
         Body::Batch(batch) => format!("batch {}: {}", batch.batch, some_of(&batch.ranges)),
         Body::Started { owner, .. } => format!("by {owner}"),
         Body::Reconciled { findings, correction } | Body::PartitionsAdded { findings, correction } => {
-            [verdicts(findings), correction_text(correction)].join("; ")
+            let parts = [verdicts(findings), correction_text(correction)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
         Body::RolledBack(moved) => {
             format!("to {} by {}: {}; {}", moved.target, moved.actor, moved.reason, correction_text(&moved.correction))

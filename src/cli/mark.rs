@@ -38,6 +38,9 @@ impl Mark {
         let journal = opening::existing(&self.journal.journal)?;
         let control = opening::control(journal.clone(), None);
         let entry = control::mark(&control, &group, &self.name, &opening::actor(self.actor))?;
+        if let Some(older) = control::shadowed_mark(&journal, &group, &self.name, entry.seq)? {
+            tracing::warn!("an older mark {:?}, of seq {older}, is shadowed: --to-seq {older} goes there", self.name);
+        }
         drop(control);
         journal.close()?;
         match self.output.output {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::broker::Broker;
 use crate::cli::exit::Failure;
 use crate::cli::times;
-use crate::control::{Control, Limits};
+use crate::control::{Control, Limits, UnknownGroup};
 use crate::entry::Entry;
 use crate::journal::{Durability, Journal, Options};
 use crate::offset::{BatchNumber, Group};
@@ -51,20 +51,7 @@ pub fn close(journal: Journal) {
 ///
 /// There is none: names the applications that hold a group of this name.
 pub fn group_state(journal: &Journal, group: &Group) -> Result<GroupState, Failure> {
-    journal.group(group).ok_or_else(|| unknown_group(journal, group))
-}
-
-/// What to say of a group that is not there.
-pub fn unknown_group(journal: &Journal, group: &Group) -> Failure {
-    let apps: Vec<String> = journal.with_state(|state| {
-        let same = state.groups.keys().filter(|known| known.group() == group.group());
-        same.map(|known| format!("--app {}", known.app())).collect()
-    });
-    if apps.is_empty() {
-        Failure::NotFound(format!("no group {group} in this journal; `tidelog groups` lists them"))
-    } else {
-        Failure::NotFound(format!("no group {group} in this journal; there is one with {}", apps.join(", ")))
-    }
+    journal.group(group).ok_or_else(|| Failure::NotFound(UnknownGroup::of(journal, group).to_string()))
 }
 
 /// The entry of a batch.

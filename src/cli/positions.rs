@@ -1,5 +1,7 @@
 //! `tidelog positions`
 
+use std::sync::Arc;
+
 use clap::Args;
 
 use crate::broker::{Ask, Broker, Look, Seen, TopicSelector};
@@ -8,8 +10,8 @@ use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::{opening, times};
-use crate::control::Limits;
-use crate::journal::Journal;
+use crate::control::{Limits, clock_uncertain};
+use crate::journal::{Clock, Journal};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::positions::GroupState;
 use crate::wire::{AsOf, Position, PositionsAnswer};
@@ -53,9 +55,6 @@ struct Moment {
     #[arg(long, value_name = "SEQ")]
     seq: Option<Seq>,
 }
-
-/// Difference of the two clocks above which a time of the past is uncertain, in milliseconds.
-const CLOCKS_APART_MS: u64 = 60_000;
 
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
@@ -133,9 +132,9 @@ fn before_history(journal: &Journal, group: &Group, moment: &str) -> Result<Fail
 }
 
 fn as_of(journal: &Journal, seq: Seq, batch: BatchNumber) -> Result<AsOf, Failure> {
-    let entry = journal.entry(seq)?;
-    let (recorded_at, machine) = entry.map(|entry| (entry.recorded_at, entry.machine_clock)).unwrap_or_default();
-    let clock_uncertain = recorded_at.millis().abs_diff(machine.millis()) > CLOCKS_APART_MS;
+    let recorded_at = journal.entry(seq)?.map(|entry| entry.recorded_at).unwrap_or_default();
+    let clock: Clock = Arc::new(times::now);
+    let clock_uncertain = clock_uncertain(journal, &clock, Some(seq))?;
     Ok(AsOf { seq, batch, recorded_at, clock_uncertain })
 }
 
