@@ -73,6 +73,11 @@ impl Commit {
         &self.group
     }
 
+    /// The epoch that it was read under.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// The ranges, ordered by topic-partition, one for each.
     pub fn ranges(&self) -> &[OffsetRange] {
         &self.ranges
@@ -263,6 +268,7 @@ fn receipt(first: &RecentBatch) -> Receipt {
 fn batch(present: &GroupState, commit: &Commit) -> Result<Batch, Refused> {
     let mut notes = Vec::new();
     let mut firsts = Vec::new();
+    let mut topic_ids: Vec<(TopicName, TopicId)> = Vec::new();
     for range in &commit.ranges {
         let topic = present.positions.topics.get(range.topic());
         if topic.is_some_and(|topic| topic.retired) {
@@ -274,11 +280,19 @@ fn batch(present: &GroupState, commit: &Commit) -> Result<Batch, Refused> {
             .into());
         }
         let position = topic.and_then(|t| t.partitions.get(&range.partition())).map(|p| p.position);
+        let mut topic_id = topic.and_then(|topic| topic.topic_id);
         if position.is_none() {
             let at = range.topic_partition();
-            let topic_id = commit.topic_ids.get(range.topic()).copied();
+            let given = commit.topic_ids.get(range.topic()).copied();
             let earliest = commit.earliest.get(&at).copied();
-            firsts.push(First { at, topic_id, earliest });
+            firsts.push(First { at, topic_id: given, earliest });
+            // A topic without an id takes it from its first partition that tells one.
+            topic_id = topic_id.or(given);
+        }
+        if let Some(id) = topic_id
+            && topic_ids.last().is_none_or(|(topic, _)| topic != range.topic())
+        {
+            topic_ids.push((range.topic().clone(), id));
         }
         notes.extend(note(range, position));
     }
@@ -289,6 +303,7 @@ fn batch(present: &GroupState, commit: &Commit) -> Result<Batch, Refused> {
         ranges: commit.ranges.clone(),
         notes,
         firsts,
+        topic_ids,
     })
 }
 

@@ -1,7 +1,6 @@
 //! What people and consumers ask for, done on a journal and a broker: each function fetches what a pure decision needs,
 //! and runs it in the journal's writer. Calls block.
 
-mod clock;
 #[cfg(test)]
 mod fake;
 pub mod rollback;
@@ -16,12 +15,11 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
-pub use self::clock::clock_uncertain;
-pub use self::rollback::{ExecuteError, Executed, PlanError, execute, plan};
+pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
 pub use self::start::{
     Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,
 };
-pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire, shadowed_mark};
+pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
 /// A journal, and the broker that its groups read from.
 #[derive(Clone)]
@@ -62,12 +60,8 @@ pub struct UnknownGroup {
 }
 
 impl UnknownGroup {
-    /// What to say of `group`, which `journal` has not.
-    pub fn of(journal: &Journal, group: &Group) -> Self {
-        journal.with_state(|state| UnknownGroup::new(state, group))
-    }
-
-    fn new(state: &State, group: &Group) -> Self {
+    /// What to say of a group that `state` does not have.
+    pub fn new(state: &State, group: &Group) -> Self {
         let namesakes = state.groups.keys().filter(|other| other.group() == group.group());
         UnknownGroup { group: group.clone(), apps: namesakes.map(|other| other.app().to_owned()).collect() }
     }

@@ -180,6 +180,17 @@ pub struct Batch {
     pub notes: Vec<Note>,
     /// What was known of partitions that had no position yet, ordered by topic-partition.
     pub firsts: Vec<First>,
+    /// Which incarnation of its topic each range belongs to: the id that the group's topic has after this batch, for
+    /// each topic that the ranges name and that has one, ordered by topic.
+    pub topic_ids: Vec<(TopicName, TopicId)>,
+}
+
+impl Batch {
+    /// The id of `topic` that the batch's ranges of it were read under; none where the topic had none.
+    pub fn topic_id(&self, topic: &TopicName) -> Option<TopicId> {
+        let found = self.topic_ids.binary_search_by(|(name, _)| name.cmp(topic));
+        found.ok().map(|index| self.topic_ids[index].1)
+    }
 }
 
 /// A partition that a batch brings into the group.

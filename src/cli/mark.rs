@@ -2,12 +2,14 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::control;
-use crate::wire;
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::offset::{Group, Seq};
+use crate::rollback::{PlanRequest, Target};
+use crate::wire::{Entry, MarkBody, PlanAnswer, RollbackBody};
 
 const EXAMPLE: &str = "\
 Example:
@@ -27,25 +29,33 @@ pub struct Mark {
     #[arg(long, value_name = "NAME")]
     actor: Option<String>,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
 }
 
 impl Mark {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
+        let body = MarkBody { name: self.name.clone(), actor: Some(opening::actor(self.actor)) };
         let group = self.group.group()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let control = opening::control(journal.clone(), None);
-        let entry = control::mark(&control, &group, &self.name, &opening::actor(self.actor))?;
-        if let Some(older) = control::shadowed_mark(&journal, &group, &self.name, entry.seq)? {
-            tracing::warn!("an older mark {:?}, of seq {older}, is shadowed: --to-seq {older} goes there", self.name);
+        let seat = Seat::take(&self.place, &Needs::default())?;
+        let older = older(&seat, &group, &self.name);
+        let answer = seat.ask(Ask::of(&group, "/marks").post(&body)?)?;
+        drop(seat);
+        if let Some(seq) = older {
+            tracing::warn!("an older mark {:?}, of seq {seq}, is shadowed; --to-seq {seq} goes there", self.name);
         }
-        drop(control);
-        journal.close()?;
         match self.output.output {
-            NestedFormat::Json => out.json(&wire::Entry::from(&entry)),
-            NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, entry.seq)),
+            NestedFormat::Json => answer.print(out),
+            NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, answer.read::<Entry>()?.seq)),
         }
     }
+}
+
+/// The mark of this name so far: the moment that a rollback to it would go to.
+fn older(seat: &Seat, group: &Group, name: &str) -> Option<Seq> {
+    let mut request = PlanRequest::new(group.clone(), Target::Mark(name.to_owned()));
+    request.unchecked = true;
+    let ask = Ask::of(group, "/rollback/plan").post(&RollbackBody::new(&request, None)).ok()?;
+    seat.ask(ask).ok()?.read::<PlanAnswer>().ok()?.as_of.map(|as_of| as_of.seq)
 }

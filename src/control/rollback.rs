@@ -8,12 +8,15 @@ mod tests;
 
 use self::ask::Asked;
 pub use self::error::{ExecuteError, OldestBatch, PlanError};
-use super::{Control, UnknownGroup, check_reason, clock};
+use super::{Control, UnknownGroup, check_reason};
 use crate::entry::{Body, Entry, Move};
 use crate::journal::{DecideError, ReadError};
 use crate::offset::{Epoch, Group, Seq, free_name};
 use crate::positions::GroupState;
-use crate::rollback::{self, Decided, Moment, Order, Plan, PlanRequest, Refused};
+use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refused};
+
+/// Past this the journal's clock and the machine's are said to differ.
+const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 /// What an executed plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +42,7 @@ pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> 
     let group = known_group(control, &request.group)?;
     let asked = Asked::new(control, &request, &group)?;
     let mut plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
-    plan.clock_uncertain = clock_uncertain(control, plan.moment)?;
+    plan.clock_uncertain = clock_uncertain(control, plan.moment.map(|moment| moment.seq))?;
     Ok(plan)
 }
 
@@ -61,7 +64,8 @@ pub fn execute(
             return receipt(control, &group, seq, clock_uncertain(control, None).map_err(PlanError::from)?);
         }
         let asked = Asked::new(control, &request, &group)?;
-        let clock_uncertain = clock_uncertain(control, asked.meaning.moment()).map_err(PlanError::from)?;
+        let clock_uncertain =
+            clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;
         let order = Order {
             request: request.clone(),
             plan: plan.map(str::to_owned),
@@ -85,14 +89,18 @@ pub fn execute(
             Refused::MovedAgain(_) => continue,
             Refused::Outdated(plan) => ExecuteError::Outdated(Box::new(Plan { clock_uncertain, ..*plan })),
             Refused::NotExecutable(plan) => ExecuteError::Refused(Box::new(Plan { clock_uncertain, ..*plan })),
-            Refused::UnknownGroup(group) => PlanError::from(UnknownGroup::of(&control.journal, &group)).into(),
+            Refused::UnknownGroup(group) => PlanError::from(unknown_group(control, &group)).into(),
             Refused::WrongName(wrong) => PlanError::wrong_name(&request.group, wrong).into(),
         });
     }
 }
 
+fn unknown_group(control: &Control, group: &Group) -> UnknownGroup {
+    control.journal.with_state(|state| UnknownGroup::new(state, group))
+}
+
 fn known_group(control: &Control, group: &Group) -> Result<GroupState, PlanError> {
-    control.journal.group(group).ok_or_else(|| UnknownGroup::of(&control.journal, group).into())
+    control.journal.group(group).ok_or_else(|| unknown_group(control, group).into())
 }
 
 fn executed(entry: Option<&Entry>, clock_uncertain: bool) -> Executed {
@@ -115,6 +123,17 @@ fn receipt(control: &Control, group: &GroupState, seq: Seq, clock_uncertain: boo
     Ok(Executed { repeated: true, ..first })
 }
 
-fn clock_uncertain(control: &Control, moment: Option<Moment>) -> Result<bool, ReadError> {
-    clock::clock_uncertain(&control.journal, &control.clock, moment.map(|moment| moment.seq))
+/// Whether times are not to be relied on: at the newest entry, or at the moment that is the target, the journal's clock
+/// stood over a minute off the machine's, or the machine's has been set back by so much since.
+pub fn clock_uncertain(control: &Control, moment: Option<Seq>) -> Result<bool, ReadError> {
+    let newest = control.journal.with_state(|state| state.seq);
+    let Some(newest) = control.journal.entry(newest)? else { return Ok(false) };
+    let target = match moment {
+        Some(moment) => control.journal.entry(moment)?,
+        None => None,
+    };
+    let apart = |entry: &Entry| entry.recorded_at.millis().abs_diff(entry.machine_clock.millis()) > CLOCK_TOLERANCE_MS;
+    let set_back = newest.recorded_at.millis().saturating_sub((control.clock)().millis());
+    let set_back = u64::try_from(set_back).is_ok_and(|set_back| set_back > CLOCK_TOLERANCE_MS);
+    Ok(set_back || apart(&newest) || target.as_ref().is_some_and(apart))
 }

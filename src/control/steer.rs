@@ -1,11 +1,9 @@
 //! The small things that an operator does to a group: name its state, stop and free it, let it go, see a loss. Each is
 //! one entry.
 
-use std::ops::ControlFlow;
-
 use super::{Control, UnknownGroup, check_reason};
 use crate::entry::{Body, Draft, Entry};
-use crate::journal::{DecideError, Journal, Order, ReadError, WriteError};
+use crate::journal::{DecideError, ReadError, WriteError};
 use crate::offset::{Group, Invalid, Seq, TopicName, free_name};
 use crate::positions::{GroupState, Hold, State};
 
@@ -48,23 +46,6 @@ pub fn mark(control: &Control, group: &Group, name: &str, actor: &str) -> Result
     free_name("actor", actor)?;
     let (name, actor) = (name.to_owned(), actor.to_owned());
     steer(control, group, move |_| Ok(Body::Mark { name, actor }))
-}
-
-/// Entries that are walked back for an older mark: more would be a long wait for a warning.
-const MARKS_WITHIN: usize = 100_000;
-
-/// The newest mark of the same name before entry `mark`: it can't be rolled back to by its name any more. Looked for among
-/// the group's newest 100,000 entries.
-pub fn shadowed_mark(journal: &Journal, group: &Group, name: &str, mark: Seq) -> Result<Option<Seq>, ReadError> {
-    let (mut found, mut left) = (None, MARKS_WITHIN);
-    journal.visit_entries(Some(group), mark.previous(), Order::Descending, &mut |entry| {
-        left -= 1;
-        if matches!(&entry.body, Body::Mark { name: other, .. } if other == name) {
-            found = Some(entry.seq);
-        }
-        if found.is_some() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(found)
 }
 
 /// Stops the group: starts and commits are refused until it is released.
@@ -180,18 +161,6 @@ mod tests {
             assert!(matches!(result, Err(SteerError::UnknownGroup(_))), "{result:?}");
         }
         assert!(control.journal.group(&mistyped).is_none());
-    }
-
-    #[test]
-    fn of_marks_of_one_name_the_newest_counts_and_the_older_is_told() {
-        let World { control, group, .. } = &world();
-        let shadowed = |name: &str, mark: Seq| shadowed_mark(&control.journal, group, name, mark).unwrap();
-        let first = mark(control, group, "m", "ann").unwrap().seq;
-        assert_eq!(shadowed("m", first), None);
-        let other = mark(control, group, "n", "ann").unwrap().seq;
-        assert_eq!(shadowed("n", other), None);
-        let second = mark(control, group, "m", "ann").unwrap().seq;
-        assert_eq!((shadowed("m", second), shadowed("m", first)), (Some(first), None));
     }
 
     #[test]

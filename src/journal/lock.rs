@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::OpenError;
+use super::{CrashHook, crash_point};
 
 /// The version of everything that a journal's directory holds.
 pub const FORMAT_VERSION: u32 = 1;
@@ -15,8 +16,10 @@ const FORMAT: &str = "FORMAT";
 /// Stands where a journal is being made, until it is whole: nothing was acknowledged by then.
 const CREATING: &str = "FORMAT.creating";
 const LOCK: &str = "LOCK";
-/// What a journal consists of besides.
+/// What a journal consists of besides: without one of them it is damaged.
 const PARTS: [&str; 2] = ["wal", "sled"];
+/// Where the archive files of seals belong. No answer comes from them, so a missing directory is made again.
+const ARCHIVE: &str = "archive";
 /// Between two looks at a lock that somebody holds.
 const LOCK_POLL: Duration = Duration::from_millis(10);
 /// More than any holder writes about itself.
@@ -36,19 +39,27 @@ pub struct Directory {
 
 impl Directory {
     /// Takes the directory: waits for the lock up to `wait`, checks that it is a journal of this version, or begins one
-    /// where there is nothing and `create` is set.
+    /// where there is nothing and `create` is set. The directory of archive files is there afterwards. `crash_at` is told
+    /// each write.
     ///
     /// # Errors
     ///
     /// [`OpenError::NotThere`], [`OpenError::InUse`] with what the holder said of itself, [`OpenError::Foreign`],
     /// [`OpenError::Damaged`] if a part is missing.
-    pub fn take(path: &Path, create: bool, holder: &str, wait: Duration) -> Result<Directory, OpenError> {
+    pub fn take(
+        path: &Path,
+        create: bool,
+        holder: &str,
+        wait: Duration,
+        crash_at: Option<&CrashHook>,
+    ) -> Result<Directory, OpenError> {
         match Found::at(path)? {
             Found::Nothing if !create => return Err(OpenError::NotThere { dir: path.to_owned() }),
             Found::Nothing => make_directories(path)?,
             Found::Foreign(why) => return Err(OpenError::Foreign { dir: path.to_owned(), why }),
             Found::Journal => {}
         }
+        crash_point(crash_at, "open: lock");
         let lock = lock(path, holder, wait)?;
         // Looked at again: whoever held the lock may have made a journal meanwhile, or lost the marker of one.
         let (uuid, created) = match Found::at(path)? {
@@ -57,7 +68,7 @@ impl Directory {
                 let text = fs::read_to_string(&format).map_err(|source| io_error(&format, source))?;
                 (parse(path, &text)?, false)
             }
-            Found::Nothing if create => (begin_creation(path)?, true),
+            Found::Nothing if create => (begin_creation(path, crash_at)?, true),
             Found::Nothing => return Err(OpenError::NotThere { dir: path.to_owned() }),
             Found::Foreign(why) => return Err(OpenError::Foreign { dir: path.to_owned(), why }),
         };
@@ -71,15 +82,18 @@ impl Directory {
                 }
             }
         }
+        make_archive(path, crash_at)?;
         Ok(Directory { path: path.to_owned(), uuid, created, _lock: lock })
     }
 
     /// Makes the directory a journal: from now on it is opened as one, and a missing part is damage. Called once all
     /// parts are there and durable.
-    pub fn finish_creation(&self) -> Result<(), OpenError> {
+    pub fn finish_creation(&self, crash_at: Option<&CrashHook>) -> Result<(), OpenError> {
         sync_directory(&self.path)?;
+        crash_point(crash_at, "create: finish");
         fs::rename(self.path.join(CREATING), self.path.join(FORMAT))
             .map_err(|source| io_error(&self.path.join(FORMAT), source))?;
+        crash_point(crash_at, "create: named");
         sync_directory(&self.path)?;
         // The directory's own name, too.
         parent_of(&self.path).map_or(Ok(()), sync_directory)
@@ -173,8 +187,9 @@ fn lock(path: &Path, holder: &str, wait: Duration) -> Result<File, OpenError> {
 }
 
 /// Clears what an unfinished creation left, and marks a new one.
-fn begin_creation(path: &Path) -> Result<[u8; 16], OpenError> {
-    for part in PARTS {
+fn begin_creation(path: &Path, crash_at: Option<&CrashHook>) -> Result<[u8; 16], OpenError> {
+    crash_point(crash_at, "create: begin");
+    for part in [&PARTS[..], &[ARCHIVE]].concat() {
         let part = path.join(part);
         match fs::remove_dir_all(&part) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(io_error(&part, source)),
@@ -184,12 +199,25 @@ fn begin_creation(path: &Path) -> Result<[u8; 16], OpenError> {
     let mut uuid = [0; 16];
     getrandom::fill(&mut uuid).map_err(|error| io_error(path, io::Error::other(error.to_string())))?;
     let marker = path.join(CREATING);
+    crash_point(crash_at, "create: marker");
     let mut file = File::create(&marker).map_err(|source| io_error(&marker, source))?;
     file.write_all(render(&uuid).as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|source| io_error(&marker, source))?;
     sync_directory(path)?;
+    crash_point(crash_at, "create: marked");
     Ok(uuid)
+}
+
+/// Makes the directory of archive files, unless it is there, and makes its name durable.
+fn make_archive(path: &Path, crash_at: Option<&CrashHook>) -> Result<(), OpenError> {
+    let archive = path.join(ARCHIVE);
+    if archive.is_dir() {
+        return Ok(());
+    }
+    crash_point(crash_at, "open: archive");
+    fs::create_dir(&archive).map_err(|source| io_error(&archive, source))?;
+    sync_directory(path)
 }
 
 fn render(uuid: &[u8; 16]) -> String {
@@ -238,7 +266,7 @@ mod tests {
     use super::*;
 
     fn take(path: &Path, create: bool) -> Result<Directory, OpenError> {
-        Directory::take(path, create, "a test", Duration::ZERO)
+        Directory::take(path, create, "a test", Duration::ZERO, None)
     }
 
     fn make(path: &Path) -> [u8; 16] {
@@ -247,7 +275,7 @@ mod tests {
         for part in PARTS {
             fs::create_dir(path.join(part)).unwrap();
         }
-        directory.finish_creation().unwrap();
+        directory.finish_creation(None).unwrap();
         directory.uuid
     }
 
@@ -279,13 +307,28 @@ mod tests {
         let path = root.path().join("journal");
         drop(take(&path, true).unwrap());
         fs::create_dir_all(path.join("wal/rest")).unwrap();
+        fs::create_dir_all(path.join("archive/rest")).unwrap();
         assert!(matches!(take(&path, false), Err(OpenError::NotThere { .. })));
         make(&path);
-        assert!(!path.join("wal/rest").exists());
+        assert!(!path.join("wal/rest").exists() && !path.join("archive/rest").exists());
 
         fs::remove_file(path.join(FORMAT)).unwrap();
         let lost = take(&path, true).unwrap_err();
-        assert!(matches!(lost, OpenError::Foreign { .. }) && lost.to_string().contains("LOCK, sled, wal"), "{lost}");
+        assert!(
+            matches!(lost, OpenError::Foreign { .. }) && lost.to_string().contains("LOCK, archive, sled, wal"),
+            "{lost}"
+        );
+    }
+
+    #[test]
+    fn a_missing_archive_is_made_again_and_a_present_one_is_kept() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path());
+        fs::remove_dir(root.path().join(ARCHIVE)).unwrap();
+        take(root.path(), false).unwrap();
+        fs::write(root.path().join("archive/file"), "kept").unwrap();
+        take(root.path(), false).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("archive/file")).unwrap(), "kept");
     }
 
     #[test]
@@ -295,7 +338,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         let held = lock(&path, "another", Duration::ZERO).unwrap();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| Directory::take(&path, true, "a test", Duration::from_secs(20)));
+            let waiting = scope.spawn(|| Directory::take(&path, true, "a test", Duration::from_secs(20), None));
             std::thread::sleep(10 * LOCK_POLL);
             fs::create_dir_all(path.join("wal/rest")).unwrap();
             drop(held);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::codec::payload;
 use super::codec::record::Names;
 use super::error::OpenError;
+use super::fences::FenceBook;
 use super::health::{Health, Progress};
 use super::lock::Directory;
 use super::published::Published;
@@ -30,7 +31,8 @@ const FREE_BYTES_MIN: u64 = 1 << 20;
 /// Opens the journal in `dir`, or makes one if the options say so.
 pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
     check(&options)?;
-    let directory = Directory::take(dir, options.create, &options.holder, options.lock_wait)?;
+    let directory =
+        Directory::take(dir, options.create, &options.holder, options.lock_wait, options.crash_at.as_ref())?;
     check_space(dir)?;
     let store_options = StoreOptions { cache_bytes: options.cache_bytes, crash_at: options.crash_at.clone() };
     let (store, sealer) = store::open(&dir.join("sled"), store_options).map_err(|error| from_store(dir, error))?;
@@ -47,7 +49,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
     let (wal, recovered) = opened.map_err(|error| from_wal(dir, error))?;
     replay.begin_segment(wal.current().number());
     if directory.created {
-        directory.finish_creation()?;
+        directory.finish_creation(options.crash_at.as_ref())?;
     }
     if let Some(cut) = &recovered.cut {
         tracing::warn!("{cut}");
@@ -56,7 +58,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
     let failed = |source| OpenError::Io { file: dir.to_owned(), source };
     let Replay { names, state, tail, .. } = replay;
     let published = Arc::new(Published::new(dir.to_owned(), state.clone(), tail, store));
-    let (health, progress) = (Arc::new(Health::default()), Arc::new(Progress::new(sealed)));
+    let (health, progress) = (Arc::new(Health::default()), Arc::new(Progress::new(finished(&wal, sealed))));
     let stopping = Arc::new(AtomicBool::new(false));
     let (requests, inbox) = channel();
     let (jobs, sealing) = Sealing {
@@ -65,6 +67,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
         health: Arc::clone(&health),
         progress: Arc::clone(&progress),
         stopping: Arc::clone(&stopping),
+        crash_at: options.crash_at,
     }
     .start(requests.clone())
     .map_err(failed)?;
@@ -81,13 +84,15 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
         progress,
         sealing: jobs,
         durability: options.durability,
-        clock: options.clock,
+        clock: Arc::clone(&options.clock),
     };
     let writer =
         std::thread::Builder::new().name("tidelog-write".into()).spawn(move || writer.run(&inbox)).map_err(failed)?;
     Ok(Inner {
         published,
         health,
+        fences: FenceBook::default(),
+        clock: options.clock,
         requests,
         stopping,
         writer: Mutex::new(Some(writer)),
@@ -96,6 +101,11 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
         cut: recovered.cut,
         _directory: directory,
     })
+}
+
+/// The last entry whose seal is finished: a segment that is still in the log may lack the last steps of its seal.
+fn finished(wal: &Wal, sealed: Seq) -> Seq {
+    wal.closed().front().map_or(sealed, |oldest| sealed.min(oldest.before()))
 }
 
 fn check(options: &Options) -> Result<(), Invalid> {

@@ -1,4 +1,7 @@
 //! The sealing thread: moves closed segments of the log into the store, one at a time, oldest first.
+//!
+//! A segment's seal is finished once the store has its entries and the archive its file. Only then the log lets it go:
+//! whatever a crash interrupts is done when the journal is opened again and finds the segment in the log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::JoinHandle;
 
-use super::WriteError;
 use super::codec::payload;
 use super::codec::record::Names;
 use super::health::{Health, Progress};
@@ -14,7 +16,7 @@ use super::published::Published;
 use super::request::Request;
 use super::store::{Sealer, StoreError};
 use super::wal::{ClosedSegment, Undecodable, WalError};
-use crate::offset::Seq;
+use super::{CrashHook, WriteError, crash_point};
 
 /// What the thread is told.
 pub enum Job {
@@ -45,6 +47,8 @@ pub struct Sealing {
     pub progress: Arc<Progress>,
     /// Set when what is queued is not to be sealed any more.
     pub stopping: Arc<AtomicBool>,
+    /// Told each step.
+    pub crash_at: Option<CrashHook>,
 }
 
 impl Sealing {
@@ -74,9 +78,9 @@ impl Sealing {
     fn seal_or_fail(&mut self, segment: &ClosedSegment) {
         // sled may panic on what it finds on the disk.
         let why = match catch_unwind(AssertUnwindSafe(|| self.seal(segment))) {
-            Ok(Ok(sealed)) => {
-                self.published.forget(sealed);
-                return self.progress.advance(sealed);
+            Ok(Ok(())) => {
+                self.published.forget(segment.last);
+                return self.progress.advance(segment.last);
             }
             Ok(Err(error)) => format!("sealing failed: {error}"),
             Err(_) => "sealing panicked; standard error tells where".to_owned(),
@@ -86,8 +90,17 @@ impl Sealing {
         self.progress.end();
     }
 
-    /// Seals what is not sealed yet of a segment; returns its last entry.
-    fn seal(&mut self, closed: &ClosedSegment) -> Result<Seq, SealError> {
+    /// All steps of a segment's seal, in their order; those that were done before a crash are not repeated.
+    fn seal(&mut self, closed: &ClosedSegment) -> Result<(), SealError> {
+        if closed.last > self.sealer.state().seq {
+            self.store(closed)?;
+        }
+        self.archive(closed);
+        Ok(())
+    }
+
+    /// Puts what is not sealed yet of a segment into the store.
+    fn store(&mut self, closed: &ClosedSegment) -> Result<(), SealError> {
         let sealed = self.sealer.state().seq;
         let (mut names, mut failed) = (Names::default(), None);
         let sealer = &mut self.sealer;
@@ -102,6 +115,14 @@ impl Sealing {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        Ok(self.sealer.finish()?)
+        self.sealer.finish()?;
+        Ok(())
+    }
+
+    /// The place of the segment's archive file, which no version writes yet. It belongs here: the store is durable and
+    /// valid with these entries, the segment still in the log, and a crash up to the end of this step brings the next
+    /// open here again, also if a file was written by then.
+    fn archive(&self, _closed: &ClosedSegment) {
+        crash_point(self.crash_at.as_ref(), "seal: archive");
     }
 }

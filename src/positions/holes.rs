@@ -121,6 +121,7 @@ mod tests {
                 ranges: vec![OffsetRange::new(topic.clone(), 0, from, until).unwrap()],
                 notes: Vec::new(),
                 firsts: Vec::new(),
+                topic_ids: Vec::new(),
             };
             state.apply(&Entry {
                 seq: state.seq.next(),

@@ -25,13 +25,18 @@ mod kafka_mock;
 mod kafka_running;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(feature = "cli")]
+mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod reading;
 #[cfg(feature = "cli")]
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
 mod script;
 mod tidy;
+#[cfg(feature = "cli")]
+mod two_brokers;
 mod wait;

@@ -4,14 +4,15 @@
 //! zstd where that is shorter: the byte length of each, then their bytes, in the order of the constants below. Some
 //! columns are left empty where they would hold zeros only. A block can be read without any other.
 //!
-//! Topic-partitions are named by their place in the block's table, which is ordered as ranges are; each batch says which
-//! places it has as runs, or that they are those of the batch before. `from_offset` is kept minus the highest
-//! `until_offset` so far of its partition in this block: zero, where nothing unusual happened.
+//! Topic-partitions, those of each incarnation of a topic by themselves, are named by their place in the block's table,
+//! which is ordered as ranges are; each batch says which places it has as runs, or that they are those of the batch
+//! before. `from_offset` is kept minus the highest `until_offset` so far of its partition in this block: zero, where
+//! nothing unusual happened.
 
 use std::collections::BTreeSet;
 
 use super::varint::{self, Reader};
-use super::{CodecError, compress, seal, unseal};
+use super::{CodecError, Topic, compress, seal, unseal};
 use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
 use crate::offset::{
     BatchNumber, Epoch, Group, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
@@ -91,11 +92,7 @@ impl Head {
 /// # Errors
 ///
 /// If they are none of that, or a batch's ranges are not ordered by topic-partition.
-pub fn encode(
-    group: u32,
-    entries: &[Entry],
-    topic_id: &dyn Fn(&TopicName) -> Option<u32>,
-) -> Result<Vec<u8>, CodecError> {
+pub fn encode(group: u32, entries: &[Entry], topic_id: &dyn Fn(&Topic) -> Option<u32>) -> Result<Vec<u8>, CodecError> {
     let first = entries.first().ok_or(CodecError::Malformed("a block without batches"))?;
     if entries.len() > MAX_BATCHES {
         return Err(CodecError::TooLarge { bytes: entries.len() as u64, limit: MAX_BATCHES as u64 });
@@ -143,33 +140,39 @@ fn batch_of(entry: &Entry) -> Result<&Batch, CodecError> {
     }
 }
 
-type Place<'a> = (&'a TopicName, u32);
+/// A partition of one incarnation of a topic.
+type Place<'a> = (&'a TopicName, Option<TopicId>, u32);
 
 /// All topic-partitions that the entries name, ordered.
 fn table(entries: &[Entry]) -> Result<Vec<Place<'_>>, CodecError> {
     let mut places = BTreeSet::new();
-    let mut before: &[OffsetRange] = &[];
+    let mut before: Option<&Batch> = None;
     for entry in entries {
         let batch = batch_of(entry)?;
-        if !same_places(&batch.ranges, before) {
-            if !batch.ranges.is_sorted_by(|a, b| place(a) < place(b)) {
+        if !before.is_some_and(|before| same_places(batch, before)) {
+            if !batch.ranges.is_sorted_by(|a, b| (a.topic(), a.partition()) < (b.topic(), b.partition())) {
                 return Err(CodecError::Malformed("ranges that are not ordered by topic-partition"));
             }
-            places.extend(batch.ranges.iter().map(place));
-            before = &batch.ranges;
+            let named = |topic| batch.ranges.binary_search_by(|range| range.topic().cmp(topic)).is_ok();
+            if !batch.topic_ids.iter().all(|(topic, _)| named(topic)) {
+                return Err(CodecError::Malformed("a topic id without a range"));
+            }
+            places.extend(batch.ranges.iter().map(|range| place(batch, range.topic(), range.partition())));
+            before = Some(batch);
         }
-        places.extend(batch.notes.iter().map(|note| (&note.topic, note.partition)));
-        places.extend(batch.firsts.iter().map(|first| (&first.at.topic, first.at.partition)));
+        places.extend(batch.notes.iter().map(|note| place(batch, &note.topic, note.partition)));
+        places.extend(batch.firsts.iter().map(|first| place(batch, &first.at.topic, first.at.partition)));
     }
     Ok(places.into_iter().collect())
 }
 
-fn place(range: &OffsetRange) -> Place<'_> {
-    (range.topic(), range.partition())
+fn place<'a>(batch: &Batch, topic: &'a TopicName, partition: u32) -> Place<'a> {
+    (topic, batch.topic_id(topic), partition)
 }
 
-fn same_places(a: &[OffsetRange], b: &[OffsetRange]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.partition() == b.partition() && a.topic() == b.topic())
+fn same_places(a: &Batch, b: &Batch) -> bool {
+    let same = |(a, b): (&OffsetRange, &OffsetRange)| a.partition() == b.partition() && a.topic() == b.topic();
+    a.ranges.len() == b.ranges.len() && a.topic_ids == b.topic_ids && a.ranges.iter().zip(&b.ranges).all(same)
 }
 
 #[derive(Default)]
@@ -178,8 +181,8 @@ struct Writer<'a> {
     table: Vec<Place<'a>>,
     /// The highest `until_offset` so far, by place.
     positions: Vec<u64>,
-    /// The ranges of the batch before, and their places.
-    before: &'a [OffsetRange],
+    /// The batch before, and the places of its ranges.
+    before: Option<&'a Batch>,
     places: Vec<usize>,
     seq: u64,
     batch_time: i64,
@@ -197,14 +200,15 @@ impl<'a> Writer<'a> {
         varint::put_signed(&mut self.columns[column], number);
     }
 
-    fn put_table(&mut self, topic_id: &dyn Fn(&TopicName) -> Option<u32>) -> Result<(), CodecError> {
+    fn put_table(&mut self, topic_id: &dyn Fn(&Topic) -> Option<u32>) -> Result<(), CodecError> {
         let out = &mut self.columns[TABLE];
-        for topic in self.table.chunk_by(|a, b| a.0 == b.0) {
-            let id = topic_id(topic[0].0).ok_or(CodecError::Malformed("a topic without an id"))?;
+        for places in self.table.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let topic = Topic { name: places[0].0.clone(), topic_id: places[0].1 };
+            let id = topic_id(&topic).ok_or(CodecError::Malformed("a topic without an id"))?;
             varint::put(out, u64::from(id));
-            varint::put(out, topic.len() as u64);
+            varint::put(out, places.len() as u64);
             let mut next = 0;
-            for (_, partition) in topic {
+            for (_, _, partition) in places {
                 varint::put(out, u64::from(partition - next));
                 next = partition + 1;
             }
@@ -231,7 +235,7 @@ impl<'a> Writer<'a> {
         }
         self.epoch = entry.epoch.as_u64();
         self.epoch_run += 1;
-        self.put_places(&batch.ranges)?;
+        self.put_places(batch)?;
         for (index, range) in batch.ranges.iter().enumerate() {
             let position = &mut self.positions[self.places[index]];
             let (from, until) = (range.from_offset().as_u64(), range.until_offset().as_u64());
@@ -244,7 +248,7 @@ impl<'a> Writer<'a> {
         self.columns[KEYS].extend_from_slice(batch.key.as_deref().unwrap_or_default().as_bytes());
         self.put(NOTE_COUNT, batch.notes.len() as u64);
         for note in &batch.notes {
-            let place = self.index((&note.topic, note.partition))?;
+            let place = self.index(place(batch, &note.topic, note.partition))?;
             let range = self.places.binary_search(&place).ok().map(|index| &batch.ranges[index]);
             let base = range.map_or(0, |range| range.from_offset().get());
             self.put(NOTES, place as u64);
@@ -254,7 +258,7 @@ impl<'a> Writer<'a> {
         }
         self.put(FIRST_COUNT, batch.firsts.len() as u64);
         for first in &batch.firsts {
-            let place = self.index((&first.at.topic, first.at.partition))?;
+            let place = self.index(place(batch, &first.at.topic, first.at.partition))?;
             self.put(FIRSTS, place as u64);
             self.put(FIRSTS, u64::from(first.topic_id.is_some()));
             if let Some(id) = first.topic_id {
@@ -272,13 +276,14 @@ impl<'a> Writer<'a> {
         self.epoch_run = 0;
     }
 
-    fn put_places(&mut self, ranges: &'a [OffsetRange]) -> Result<(), CodecError> {
-        if same_places(ranges, self.before) {
+    fn put_places(&mut self, batch: &'a Batch) -> Result<(), CodecError> {
+        if self.before.is_some_and(|before| same_places(batch, before)) {
             self.put(RUNS, 0);
             return Ok(());
         }
-        self.before = ranges;
-        self.places = ranges.iter().map(|range| self.index(place(range))).collect::<Result<_, _>>()?;
+        self.before = Some(batch);
+        let places = batch.ranges.iter().map(|range| self.index(place(batch, range.topic(), range.partition())));
+        self.places = places.collect::<Result<_, _>>()?;
         let (mut runs, mut end) = (0, 0);
         let places = std::mem::take(&mut self.places);
         for run in places.chunk_by(|a, b| a + 1 == *b) {
@@ -342,9 +347,13 @@ pub struct Batches {
     group: Group,
     plain: Vec<u8>,
     columns: [Column; COLUMNS],
-    table: Vec<(TopicName, u32)>,
+    topics: Vec<Topic>,
+    /// Places in `topics`, and partitions.
+    table: Vec<(usize, u32)>,
     positions: Vec<u64>,
+    /// The places of the batch before, and the ids of their topics.
     places: Vec<usize>,
+    topic_ids: Vec<(TopicName, TopicId)>,
     next: u64,
     seq: u64,
     batch_time: i64,
@@ -362,7 +371,7 @@ struct Column {
 
 impl Batches {
     /// The batches of `bytes`, which belong to `group`; `topic` resolves ids.
-    pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<TopicName>) -> Result<Batches, CodecError> {
+    pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Batches, CodecError> {
         let mut reader = Reader::new(unseal(VERSION, bytes)?);
         let head = read_head(&mut reader)?;
         let plain = compress::take(&mut reader, MAX_PLAIN_BYTES)?;
@@ -381,7 +390,7 @@ impl Batches {
         if at != plain.len() {
             return Err(CodecError::Malformed("longer than its content"));
         }
-        let table = read_table(&plain[columns[TABLE].at..columns[TABLE].end], topic)?;
+        let (topics, table) = read_table(&plain[columns[TABLE].at..columns[TABLE].end], topic)?;
         columns[TABLE].at = columns[TABLE].end;
         Ok(Batches {
             positions: vec![0; table.len()],
@@ -390,8 +399,10 @@ impl Batches {
             group,
             plain,
             columns,
+            topics,
             table,
             places: Vec::new(),
+            topic_ids: Vec::new(),
             next: head.first_batch,
             batch_time: 0,
             epoch: 0,
@@ -438,6 +449,11 @@ impl Batches {
         place.ok_or(CodecError::Malformed("a topic-partition outside the table"))
     }
 
+    fn topic_partition(&self, place: usize) -> (TopicName, u32) {
+        let (topic, partition) = self.table[place];
+        (self.topics[topic].name.clone(), partition)
+    }
+
     fn take_entry(&mut self) -> Result<Entry, CodecError> {
         let delta = self.take(SEQ)?;
         self.seq = self.seq.checked_add(1).and_then(|seq| seq.checked_add(delta)).unwrap_or(u64::MAX);
@@ -457,6 +473,7 @@ impl Batches {
             key: self.take_key()?,
             notes: Vec::new(),
             firsts: Vec::new(),
+            topic_ids: self.topic_ids.clone(),
         };
         let notes = self.take_notes(&batch.ranges)?;
         let firsts = self.take_firsts()?;
@@ -485,6 +502,10 @@ impl Batches {
                 self.places.extend(first as usize..=last as usize);
                 end = last + 1;
             }
+            self.topic_ids.clear();
+            for places in self.places.chunk_by(|a, b| self.table[*a].0 == self.table[*b].0) {
+                self.topics[self.table[places[0]].0].add_to(&mut self.topic_ids)?;
+            }
         }
         let places = std::mem::take(&mut self.places);
         let mut ranges = Vec::with_capacity(places.len());
@@ -495,8 +516,8 @@ impl Batches {
             let until = from.as_u64().checked_add(size).and_then(|until| Offset::try_from(until).ok());
             let until = until.ok_or(CodecError::Malformed("an offset that can't be"))?;
             self.positions[place] = self.positions[place].max(until.as_u64());
-            let (topic, partition) = &self.table[place];
-            let range = OffsetRange::new(topic.clone(), *partition, from, until);
+            let (topic, partition) = self.topic_partition(place);
+            let range = OffsetRange::new(topic, partition, from, until);
             ranges.push(range.map_err(|_| CodecError::Malformed("a range that can't be"))?);
         }
         self.places = places;
@@ -526,7 +547,7 @@ impl Batches {
                 Offset::new(offset).map_err(|_| CodecError::Malformed("an offset that can't be"))
             };
             let (from_offset, until_offset) = (end()?, end()?);
-            let (topic, partition) = self.table[place].clone();
+            let (topic, partition) = self.topic_partition(place);
             notes.push(Note { topic, partition, note, from_offset, until_offset });
         }
         Ok(notes)
@@ -549,7 +570,7 @@ impl Batches {
             };
             let earliest = self.take(FIRSTS)?.checked_sub(1).map(Offset::try_from).transpose();
             let earliest = earliest.map_err(|_| CodecError::Malformed("an offset that can't be"))?;
-            let (topic, partition) = self.table[place].clone();
+            let (topic, partition) = self.topic_partition(place);
             firsts.push(First { at: TopicPartition::new(topic, partition), topic_id, earliest });
         }
         Ok(firsts)
@@ -581,23 +602,27 @@ impl Iterator for Batches {
     }
 }
 
-fn read_table(bytes: &[u8], topic: &dyn Fn(u32) -> Option<TopicName>) -> Result<Vec<(TopicName, u32)>, CodecError> {
+/// The topics, and each place as one of them and a partition.
+type Table = (Vec<Topic>, Vec<(usize, u32)>);
+
+fn read_table(bytes: &[u8], topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Table, CodecError> {
     let mut reader = Reader::new(bytes);
-    let mut table: Vec<(TopicName, u32)> = Vec::new();
+    let (mut topics, mut table) = (Vec::new(), Vec::new());
     while !reader.is_empty() {
-        let name = topic(reader.take_u32()?).ok_or(CodecError::Malformed("a topic id without a name"))?;
+        topics.push(topic(reader.take_u32()?).ok_or(CodecError::Malformed("a topic id without a name"))?);
         let mut next = 0u64;
         for _ in 0..reader.take()? {
             let partition = reader.take()?.checked_add(next).and_then(|number| u32::try_from(number).ok());
             let partition = partition.ok_or(CodecError::Malformed("a partition that can't be"))?;
-            table.push((name.clone(), partition));
+            table.push((topics.len() - 1, partition));
             next = u64::from(partition) + 1;
         }
     }
-    if !table.is_sorted_by(|a, b| a < b) {
+    // The partitions of a topic ascend by the way they are written.
+    if !topics.is_sorted_by(|a, b| a < b) {
         return Err(CodecError::Malformed("a table that is not ordered"));
     }
-    Ok(table)
+    Ok((topics, table))
 }
 
 #[cfg(test)]

@@ -15,6 +15,11 @@ pub mod seqs;
 pub mod value;
 pub mod varint;
 
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Batch;
+use crate::offset::{TopicId, TopicName};
+
 /// Why bytes are not what they should be, or can't be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
@@ -40,6 +45,36 @@ pub enum CodecError {
         /// What is accepted.
         limit: u64,
     },
+}
+
+/// What the id of a topic stands for inside the journal: its name and its incarnation, so that each range knows which
+/// one it was read from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Topic {
+    /// Its name.
+    pub name: TopicName,
+    /// Kafka's id of it; none where the broker gave none.
+    pub topic_id: Option<TopicId>,
+}
+
+impl Topic {
+    /// The incarnation of `name` that `batch` was read from.
+    pub fn of(batch: &Batch, name: &TopicName) -> Topic {
+        Topic { name: name.clone(), topic_id: batch.topic_id(name) }
+    }
+
+    /// Adds the id to those of a batch, whose ranges come in order.
+    fn add_to(&self, topic_ids: &mut Vec<(TopicName, TopicId)>) -> Result<(), CodecError> {
+        let Some(id) = self.topic_id else { return Ok(()) };
+        match topic_ids.last() {
+            Some((name, known)) if *name == self.name && *known == id => {}
+            Some((name, _)) if *name >= self.name => {
+                return Err(CodecError::Malformed("two incarnations of a topic in one batch"));
+            }
+            _ => topic_ids.push((self.name.clone(), id)),
+        }
+        Ok(())
+    }
 }
 
 /// Puts version and checksum before a body: version, crc32c over the rest (little-endian), body.

@@ -1,7 +1,8 @@
 //! A record: one entry as the payload of a frame of the write-ahead log, and of the unsealed tail in memory.
 //!
 //! Names become ids on their first use in a segment, so a record is read with the [`Names`] of its segment. A name is
-//! written as 0, then its text, where it is used first, and as its id plus one from then on.
+//! written as 0, then its text, where it is used first, and as its id plus one from then on. That of a topic stands for
+//! one incarnation: behind its text is 0, or 1 and the 16 bytes of the topic id.
 //!
 //! - byte 0: the kind, 0 for a batch, 1 for any other
 //! - `recorded_at`; `machine_clock` minus it
@@ -10,8 +11,8 @@
 //!   each as a count and as many; a range is topic, partition, `from_offset`, size
 //! - any other: its body in bincode, to the end
 
-use super::CodecError;
 use super::varint::{self, Reader};
+use super::{CodecError, Topic};
 use crate::commit::MAX_RANGES;
 use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
 use crate::offset::{
@@ -29,7 +30,7 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub struct Names {
     groups: Table<Group>,
-    topics: Table<TopicName>,
+    topics: Table<Topic>,
 }
 
 #[derive(Debug)]
@@ -72,13 +73,15 @@ impl Names {
         }
     }
 
-    fn put_topic(&mut self, out: &mut Vec<u8>, topic: &TopicName) {
-        match self.topics.ids.get(topic) {
+    fn put_topic(&mut self, out: &mut Vec<u8>, batch: &Batch, name: &TopicName) {
+        let topic = Topic::of(batch, name);
+        match self.topics.ids.get(&topic) {
             Some(id) => varint::put(out, u64::from(*id) + 1),
             None => {
                 varint::put(out, 0);
-                put_text(out, topic.as_str());
-                self.topics.add(topic.clone());
+                put_text(out, name.as_str());
+                put_topic_id(out, topic.topic_id);
+                self.topics.add(topic);
             }
         }
     }
@@ -87,7 +90,7 @@ impl Names {
 /// How the names of a record are found: while a segment is read from its begin, or in one that was read before.
 trait Resolve {
     fn group(&mut self, reader: &mut Reader<'_>) -> Result<Option<Group>, CodecError>;
-    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<TopicName, CodecError>;
+    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<Topic, CodecError>;
 }
 
 impl Resolve for &mut Names {
@@ -99,7 +102,7 @@ impl Resolve for &mut Names {
         Ok(group)
     }
 
-    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<TopicName, CodecError> {
+    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<Topic, CodecError> {
         let topic = (&**self).topic(reader)?;
         if !self.topics.ids.contains_key(&topic) {
             self.topics.add(topic.clone());
@@ -120,9 +123,13 @@ impl Resolve for &Names {
         }
     }
 
-    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<TopicName, CodecError> {
+    fn topic(&mut self, reader: &mut Reader<'_>) -> Result<Topic, CodecError> {
         match reader.take()? {
-            0 => TopicName::new(take_text(reader)?).map_err(|_| CodecError::Malformed("a topic's name")),
+            0 => {
+                let name = TopicName::new(take_text(reader)?);
+                let name = name.map_err(|_| CodecError::Malformed("a topic's name"))?;
+                Ok(Topic { name, topic_id: take_topic_id(reader)? })
+            }
             id => self.topics.known(id - 1).cloned(),
         }
     }
@@ -136,6 +143,24 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 fn take_text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, CodecError> {
     let length = reader.take()?;
     std::str::from_utf8(reader.take_bytes(length)?).map_err(|_| CodecError::Malformed("text that is no UTF-8"))
+}
+
+fn put_topic_id(out: &mut Vec<u8>, id: Option<TopicId>) {
+    out.push(u8::from(id.is_some()));
+    if let Some(id) = id {
+        out.extend_from_slice(id.as_bytes());
+    }
+}
+
+fn take_topic_id(reader: &mut Reader<'_>) -> Result<Option<TopicId>, CodecError> {
+    match reader.take()? {
+        0 => Ok(None),
+        1 => {
+            let bytes = reader.take_bytes(16)?.try_into().map_err(|_| CodecError::Malformed("a topic id"))?;
+            TopicId::from_bytes(bytes).map(Some).ok_or(CodecError::Malformed("the zero topic id"))
+        }
+        _ => Err(CodecError::Malformed("a topic id")),
+    }
 }
 
 /// Appends the record of `entry` to `out`; names that are new to the segment are added to `names`.
@@ -176,14 +201,14 @@ fn put_batch(out: &mut Vec<u8>, names: &mut Names, recorded_at: Timestamp, batch
     }
     varint::put(out, batch.ranges.len() as u64);
     for range in &batch.ranges {
-        names.put_topic(out, range.topic());
+        names.put_topic(out, batch, range.topic());
         varint::put(out, u64::from(range.partition()));
         varint::put(out, range.from_offset().as_u64());
         varint::put(out, range.count());
     }
     varint::put(out, batch.notes.len() as u64);
     for note in &batch.notes {
-        names.put_topic(out, &note.topic);
+        names.put_topic(out, batch, &note.topic);
         varint::put(out, u64::from(note.partition));
         varint::put(out, note_tag(note.note));
         varint::put(out, note.from_offset.as_u64());
@@ -191,15 +216,9 @@ fn put_batch(out: &mut Vec<u8>, names: &mut Names, recorded_at: Timestamp, batch
     }
     varint::put(out, batch.firsts.len() as u64);
     for first in &batch.firsts {
-        names.put_topic(out, &first.at.topic);
+        names.put_topic(out, batch, &first.at.topic);
         varint::put(out, u64::from(first.at.partition));
-        match &first.topic_id {
-            None => out.push(0),
-            Some(id) => {
-                out.push(1);
-                out.extend_from_slice(id.as_bytes());
-            }
-        }
+        put_topic_id(out, first.topic_id);
         varint::put(out, first.earliest.map_or(0, |earliest| earliest.as_u64() + 1));
     }
 }
@@ -258,6 +277,7 @@ fn take_batch(reader: &mut Reader<'_>, names: &mut impl Resolve, recorded_at: Ti
             Some(std::str::from_utf8(bytes).map_err(|_| CodecError::Malformed("a key"))?.to_owned())
         }
     };
+    let mut topic_ids = Vec::new();
     let mut ranges = Vec::with_capacity(take_count(reader)?);
     for _ in 0..ranges.capacity() {
         let (topic, partition) = (names.topic(reader)?, reader.take_u32()?);
@@ -265,11 +285,13 @@ fn take_batch(reader: &mut Reader<'_>, names: &mut impl Resolve, recorded_at: Ti
         let size = reader.take()?;
         let until = from.as_u64().checked_add(size).and_then(|until| Offset::try_from(until).ok());
         let until = until.ok_or(CodecError::Malformed("a range's end"))?;
-        ranges.push(OffsetRange::new(topic, partition, from, until).map_err(|_| CodecError::Malformed("a range"))?);
+        topic.add_to(&mut topic_ids)?;
+        let range = OffsetRange::new(topic.name, partition, from, until);
+        ranges.push(range.map_err(|_| CodecError::Malformed("a range"))?);
     }
     let mut notes = Vec::with_capacity(take_count(reader)?);
     for _ in 0..notes.capacity() {
-        let (topic, partition) = (names.topic(reader)?, reader.take_u32()?);
+        let (topic, partition) = (names.topic(reader)?.name, reader.take_u32()?);
         let note = match reader.take()? {
             0 => NoteKind::Hole,
             1 => NoteKind::Overlap,
@@ -282,22 +304,15 @@ fn take_batch(reader: &mut Reader<'_>, names: &mut impl Resolve, recorded_at: Ti
     }
     let mut firsts = Vec::with_capacity(take_count(reader)?);
     for _ in 0..firsts.capacity() {
-        let at = TopicPartition::new(names.topic(reader)?, reader.take_u32()?);
-        let topic_id = match reader.take()? {
-            0 => None,
-            1 => {
-                let bytes = reader.take_bytes(16)?.try_into().map_err(|_| CodecError::Malformed("a topic id"))?;
-                Some(TopicId::from_bytes(bytes).ok_or(CodecError::Malformed("the zero topic id"))?)
-            }
-            _ => return Err(CodecError::Malformed("a topic id")),
-        };
+        let at = TopicPartition::new(names.topic(reader)?.name, reader.take_u32()?);
+        let topic_id = take_topic_id(reader)?;
         let earliest = match reader.take()? {
             0 => None,
             next => Some(Offset::try_from(next - 1).map_err(|_| CodecError::Malformed("an offset"))?),
         };
         firsts.push(First { at, topic_id, earliest });
     }
-    Ok(Batch { batch, batch_time, key, ranges, notes, firsts })
+    Ok(Batch { batch, batch_time, key, ranges, notes, firsts, topic_ids })
 }
 
 /// How many follow: never more than a batch may have, nor than bytes are left, so that it is safe to make room for them.
@@ -350,6 +365,7 @@ mod tests {
                 ranges: vec![range(0, 500, 542), range(1, 5, 300)],
                 notes: vec![note],
                 firsts: vec![First { at, topic_id: TopicId::from_bytes([9; 16]), earliest: Some(offset(2)) }],
+                topic_ids: TopicId::from_bytes([8; 16]).map(|id| (topic.clone(), id)).into_iter().collect(),
             }),
         }
     }
@@ -374,6 +390,8 @@ mod tests {
             &[1, b'g', 3, 7, 0xc7, 1, 2, b'k', 2],
             &[0, 6],
             b"orders",
+            &[1],
+            &[8; 16],
             &[0, 0xf4, 3, 42, 1, 1, 5, 0xa7, 2],
             &[1, 1, 1, 3, 5, 0xac, 2],
             &[1, 1, 1, 1],

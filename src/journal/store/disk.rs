@@ -8,7 +8,6 @@ use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::error::StoreError;
 use super::keys;
 use crate::journal::codec::varint::{self, Reader};
 use crate::journal::codec::{CodecError, value};
+use crate::journal::{CrashHook, crash_point};
 
 /// The largest value: larger ones may become files that sled never syncs.
 pub const MAX_VALUE: usize = 4096;
@@ -30,9 +30,6 @@ const CHUNK: usize = 64 << 10;
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Between two tries.
 const LOCK_POLL: Duration = Duration::from_millis(50);
-
-/// Told the name of each point where a crash would find the files in another state; tests panic or exit in it.
-pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// Key (of the first piece) and bytes of a record.
 pub type Record = (Vec<u8>, Vec<u8>);
@@ -59,10 +56,12 @@ impl Disk {
             let path = file.map_err(|e| io_error(dir, e))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if name.starts_with("snap.") && name.ends_with(".generating") {
+                crash_point(crash_at.as_ref(), "open: torn snapshot");
                 fs::remove_file(&path).map_err(|e| io_error(&path, e))?;
             }
         }
         let path = dir.join("db");
+        crash_point(crash_at.as_ref(), "open: sled");
         let begun = Instant::now();
         let db = loop {
             match open_sled(dir, cache_bytes) {
@@ -74,6 +73,7 @@ impl Disk {
         let file = File::open(&path).map_err(|e| io_error(&path, e))?;
         let dir_file = File::open(dir).map_err(|e| io_error(dir, e))?;
         let disk = Disk { dir: dir.to_owned(), db, file, dir_file, crash_at };
+        crash_point(disk.crash_at.as_ref(), "open: sled opened");
         disk.sync()?;
         Ok(disk)
     }
@@ -199,9 +199,7 @@ impl Disk {
     }
 
     fn write_chunk(&self, point: &'static str, batch: sled::Batch) -> Result<(), StoreError> {
-        if let Some(crash_at) = &self.crash_at {
-            crash_at(point);
-        }
+        crash_point(self.crash_at.as_ref(), point);
         self.call(|db| db.apply_batch(batch))?;
         self.sync()
     }

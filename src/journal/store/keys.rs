@@ -8,7 +8,7 @@
 //! | `q` first seq, piece | which group each seq belongs to ([`codec::seqs`](crate::journal::codec::seqs)) |
 //! | `s` group id, seal, piece | state of a group as of that seal |
 //! | `x` group id, seq, piece | entry that is no batch |
-//! | `d` `g` or `t`, id, piece | name of a group or a topic |
+//! | `d` `g` or `t`, id, piece | name of a group, or name and topic id of a topic |
 //! | `m` | what is sealed |
 
 use std::ops::Range;

@@ -27,10 +27,10 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use as_of::AsOf;
-pub use disk::CrashHook;
 pub use error::StoreError;
 pub use seal::Sealer;
 
+use crate::journal::CrashHook;
 use crate::offset::{Group, Seq};
 use disk::Disk;
 use names::Names;

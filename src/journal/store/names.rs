@@ -1,4 +1,4 @@
-//! Short ids of groups and topics. An id, once given, stays: also that of a seal that was torn means what it says.
+//! Short ids of groups, and of topics in each of their incarnations. An id, once given, stays: also that of a seal that was torn means what it says.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,8 @@ use super::disk::Disk;
 use super::error::StoreError;
 use super::keys;
 use super::records::Sealed;
-use crate::offset::{Group, TopicName};
+use crate::journal::codec::Topic;
+use crate::offset::Group;
 
 /// Names with ids 1, 2, 3 ...
 #[derive(Debug)]
@@ -59,8 +60,8 @@ impl<T: Clone + Eq + Hash> Ids<T> {
 pub struct Names {
     /// Of groups. Id 0 stands for entries without a group.
     pub groups: Ids<Group>,
-    /// Of topics.
-    pub topics: Ids<TopicName>,
+    /// Of topics, each incarnation by itself.
+    pub topics: Ids<Topic>,
 }
 
 impl Names {

@@ -2,8 +2,7 @@
 
 use super::disk::MAX_SINGLE;
 use crate::entry::{Body, Entry};
-use crate::journal::codec::{CodecError, block};
-use crate::offset::TopicName;
+use crate::journal::codec::{CodecError, Topic, block};
 
 /// A block of this size is not tried again: little more would fit.
 pub const FULL: usize = 3900;
@@ -42,7 +41,7 @@ pub fn fit(
     entries: &[Entry],
     fitting: usize,
     scale: &mut f64,
-    topic_id: &dyn Fn(&TopicName) -> Option<u32>,
+    topic_id: &dyn Fn(&Topic) -> Option<u32>,
 ) -> Result<Fitted, CodecError> {
     let most = entries.len().min(block::MAX_BATCHES);
     let mut weights = 0.0;

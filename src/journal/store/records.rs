@@ -17,7 +17,7 @@ pub struct Sealed {
     pub seal: u64,
     /// Names of groups.
     pub groups: u32,
-    /// Names of topics.
+    /// Topics, each incarnation by itself.
     pub topics: u32,
     /// Groups that have a state.
     pub states: u32,

@@ -10,8 +10,8 @@ use super::{Head, Shared, keys, pack};
 use crate::entry::{Body, Entry};
 use crate::journal::codec::block::{self, Batches};
 use crate::journal::codec::seqs::{Seqs, Slot};
-use crate::journal::codec::{CodecError, value};
-use crate::offset::{Group, Seq, Timestamp, TopicName};
+use crate::journal::codec::{CodecError, Topic, value};
+use crate::offset::{Group, Seq, Timestamp};
 use crate::positions::{GroupState, State};
 
 /// Entries that wait to be packed, over all groups, by [`pack::weight`]: bounds memory where there are many groups.
@@ -144,23 +144,24 @@ impl Sealer {
         Ok(id)
     }
 
-    /// Gives an id to each topic that the batch names and that has none.
+    /// Gives an id to each topic, in the incarnation that the batch was read from, that has none.
     fn name_topics(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let Body::Batch(batch) = &entry.body else {
             return Ok(());
         };
-        let mut new: Vec<TopicName> = Vec::new();
+        let mut new: Vec<Topic> = Vec::new();
         {
             let names = self.shared.names();
             let mut before = None;
             let ranges = batch.ranges.iter().map(|range| range.topic());
             let notes = batch.notes.iter().map(|note| &note.topic);
-            for topic in ranges.chain(notes).chain(batch.firsts.iter().map(|first| &first.at.topic)) {
-                if before != Some(topic) && names.topics.id(topic).is_none() {
-                    new.push(topic.clone());
+            for name in ranges.chain(notes).chain(batch.firsts.iter().map(|first| &first.at.topic)) {
+                if before != Some(name) {
+                    new.push(Topic::of(batch, name));
                 }
-                before = Some(topic);
+                before = Some(name);
             }
+            new.retain(|topic| names.topics.id(topic).is_none());
         }
         for topic in new {
             let (id, is_new) = self.shared.names_mut().topics.give(&topic);
@@ -225,7 +226,7 @@ impl Sealer {
             }
         }
         let names = shared.names();
-        let topic_id = |topic: &TopicName| names.topics.id(topic);
+        let topic_id = |topic: &Topic| names.topics.id(topic);
         let mut packed = 0;
         while let Some(first) = side.waiting.get(packed) {
             let unstorable = |e: CodecError| StoreError::Unstorable { seq: first.seq, why: e.to_string() };

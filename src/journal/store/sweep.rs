@@ -11,8 +11,8 @@ use super::seal::Side;
 use super::{Head, Published, Sealer, Shared, Store, keys};
 use crate::entry::Entry;
 use crate::journal::codec::seqs::Seqs;
-use crate::journal::codec::{block, value};
-use crate::offset::{Seq, TopicName};
+use crate::journal::codec::{Topic, block, value};
+use crate::offset::Seq;
 use crate::positions::State;
 
 /// By group id: the state, and the seal that wrote it.
@@ -141,7 +141,7 @@ fn sweep_group(shared: &Shared, id: u32, sealed: Sealed, data: &mut Writes) -> R
         let entries: Result<Vec<Entry>, _> = shared.batches(id, &key, &bytes)?.take(kept).collect();
         let entries = entries.map_err(|e| disk.codec_error(&key, e))?;
         let names = shared.names();
-        let topic_id = |topic: &TopicName| names.topics.id(topic);
+        let topic_id = |topic: &Topic| names.topics.id(topic);
         let bytes = block::encode(id, &entries, &topic_id).map_err(|e| disk.codec_error(&key, e))?;
         disk::put(data, &key, &bytes);
     }

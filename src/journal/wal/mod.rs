@@ -81,6 +81,13 @@ pub struct ClosedSegment {
     pub last: Seq,
 }
 
+impl ClosedSegment {
+    /// The last entry before it; 0 if it holds the first.
+    pub fn before(&self) -> Seq {
+        before(self.segment.first_seq())
+    }
+}
+
 /// The log of one journal, open for writing. Its owner holds the journal's lock.
 pub struct Wal {
     dir: PathBuf,
@@ -347,7 +354,7 @@ impl Wal {
         &self.closed
     }
 
-    /// Removes the oldest closed segments up to `sealed`, some time later: the history holds their entries.
+    /// Removes the oldest closed segments up to `sealed`, some time later: their seals are finished.
     pub fn remove_sealed(&mut self, sealed: Seq) {
         while let Some(oldest) = self.closed.pop_front_if(|oldest| oldest.last <= sealed) {
             self.helper.remove(oldest.segment.number());

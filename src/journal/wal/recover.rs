@@ -45,8 +45,8 @@ impl fmt::Display for Cut {
 
 impl Wal {
     /// Opens the log in `dir` and hands its records to `visit`, in order, one at a time in memory. `sealed` is the last
-    /// entry that the journal's history holds: segments up to there are removed unread, and the first records shown may
-    /// be at or below it.
+    /// entry that the journal's history holds: segments up to there are not read but kept, first among the closed ones,
+    /// until [`Wal::remove_sealed`] says that their seals are finished. The first records shown may be at or below it.
     ///
     /// # Errors
     ///
@@ -58,10 +58,10 @@ impl Wal {
         sealed: Seq,
         visit: &mut Visit<'_>,
     ) -> Result<(Wal, Recovered), WalError> {
-        let (mut segments, no_longer_needed) = unsealed(dir, uuid, sealed)?;
+        let (mut segments, older) = unsealed(dir, uuid, sealed)?;
         let last =
             segments.pop().ok_or_else(|| WalError::Gap { dir: dir.to_owned(), missing: Seqs::from(sealed.next()) })?;
-        let mut closed = VecDeque::new();
+        let (mut closed, no_longer_needed) = sealed_ones(dir, uuid, older, segments.first().unwrap_or(&last));
         let mut segments = segments.into_iter().peekable();
         while let Some(segment) = segments.next() {
             let next = segments.peek().unwrap_or(&last);
@@ -88,7 +88,6 @@ impl Wal {
         for number in no_longer_needed {
             wal.helper.remove(number);
         }
-        wal.remove_sealed(sealed);
         Ok((wal, recovered))
     }
 
@@ -171,6 +170,24 @@ fn unsealed(dir: &Path, uuid: [u8; 16], sealed: Seq) -> Result<(Vec<Segment>, Ve
         return Err(WalError::Gap { dir: dir.to_owned(), missing: Seqs::new(sealed.next(), before(first)) });
     }
     Ok((segments, numbers))
+}
+
+/// The segments of `numbers`, all of whose entries are sealed, as far as they can be opened, ascending; and the numbers of
+/// those that can't or that hold none: the history does not need them. `next` is the first segment behind them.
+fn sealed_ones(dir: &Path, uuid: [u8; 16], numbers: Vec<u64>, next: &Segment) -> (VecDeque<ClosedSegment>, Vec<u64>) {
+    let (mut closed, mut no_longer_needed) = (VecDeque::new(), Vec::new());
+    let mut end = next.first_seq();
+    for number in numbers.into_iter().rev() {
+        match Segment::open(&path_of(dir, number, IN_USE), number, uuid, || Seqs::from(Seq::ZERO)) {
+            Ok(segment) if segment.first_seq() < end => {
+                let last = before(end);
+                end = segment.first_seq();
+                closed.push_front(ClosedSegment { segment, last });
+            }
+            Ok(_) | Err(_) => no_longer_needed.push(number),
+        }
+    }
+    (closed, no_longer_needed)
 }
 
 /// The seq that follows the last one of the segment before `number`, if that can be read: for an error's text.

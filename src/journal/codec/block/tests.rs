@@ -4,12 +4,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn topic(id: u32) -> Option<TopicName> {
-    TopicName::new(["orders", "payments", "a.b"].get((id as usize).checked_sub(1)?)?).ok()
+/// The fourth is the third, made again.
+fn topic(id: u32) -> Option<Topic> {
+    let name = TopicName::new(["orders", "payments", "a.b", "a.b"].get((id as usize).checked_sub(1)?)?).ok()?;
+    Some(Topic { name, topic_id: if id == 4 { TopicId::from_bytes([7; 16]) } else { None } })
 }
 
-fn id(name: &TopicName) -> Option<u32> {
-    (1..4).find(|id| topic(*id).as_ref() == Some(name))
+fn name(id: u32) -> TopicName {
+    topic(id).unwrap().name
+}
+
+fn id(topic: &Topic) -> Option<u32> {
+    (1..5).find(|id| self::topic(*id).as_ref() == Some(topic))
 }
 
 fn group() -> Group {
@@ -26,7 +32,8 @@ fn round_trip(entries: &[Entry]) -> Vec<u8> {
 
 fn entry(seq: u64, batch: u64, ranges: &[(u32, u32, u64, u64)]) -> Entry {
     let offset = |number| Offset::try_from(number).unwrap();
-    let range = |&(t, p, from, until): &_| OffsetRange::new(topic(t).unwrap(), p, offset(from), offset(until)).unwrap();
+    let range = |&(t, p, from, until): &_| OffsetRange::new(name(t), p, offset(from), offset(until)).unwrap();
+    let topic_id = |&(t, ..): &(u32, u32, u64, u64)| Some((name(t), topic(t)?.topic_id?));
     let time = 1_700_000_000_000 + batch as i64 * 1000;
     Entry {
         seq: Seq::try_from(seq).unwrap(),
@@ -41,6 +48,7 @@ fn entry(seq: u64, batch: u64, ranges: &[(u32, u32, u64, u64)]) -> Entry {
             ranges: ranges.iter().map(range).collect(),
             notes: Vec::new(),
             firsts: Vec::new(),
+            topic_ids: ranges.iter().take(1).filter_map(topic_id).collect(),
         }),
     }
 }
@@ -71,6 +79,22 @@ fn golden_bytes() {
     assert_eq!(bytes[0], VERSION);
     assert_eq!(&bytes[5..15], head);
     assert_eq!(&bytes[15..], columns);
+}
+
+#[test]
+fn a_topic_that_was_made_again_has_places_of_its_own() {
+    let bytes = round_trip(&[
+        entry(1, 1, &[(3, 0, 100, 110), (3, 1, 100, 110)]),
+        entry(2, 2, &[(4, 0, 0, 10), (4, 1, 0, 10)]),
+        entry(3, 3, &[(4, 0, 10, 20)]),
+    ]);
+    // Topic 3 with partitions 0 and 1, then topic 4 with the same.
+    assert!(bytes.windows(8).any(|table| table == [3, 2, 0, 0, 4, 2, 0, 0]), "{bytes:?}");
+    let mut without = entry(1, 1, &[(1, 0, 0, 1)]);
+    if let Body::Batch(batch) = &mut without.body {
+        batch.topic_ids = vec![(name(4), TopicId::from_bytes([7; 16]).unwrap())];
+    }
+    assert_eq!(encode(7, &[without], &id), Err(CodecError::Malformed("a topic id without a range")));
 }
 
 #[test]
@@ -110,15 +134,18 @@ prop_compose! {
         times in (any_time(), any_time(), any_time()),
         epoch in 0u64..3,
         key in proptest::option::of(".{1,20}"),
+        made_again in any::<bool>(),
         places in proptest::collection::btree_map((1u32..4, prop_oneof![0u32..5, Just(i32::MAX as u32)]), (offset(), offset()), 0..8),
         notes in proptest::collection::vec((1u32..4, 0u32..5, 0u64..4, offset(), offset()), 0..3),
         firsts in proptest::collection::vec((1u32..4, 0u32..5, proptest::option::of(any::<[u8; 16]>()), proptest::option::of(offset())), 0..3),
     ) -> (u64, Entry) {
-        let mut ranges: Vec<_> = places.into_iter().map(|((t, p), (a, b))| OffsetRange::new(topic(t).unwrap(), p, a.min(b), a.max(b)).unwrap()).collect();
+        let mut ranges: Vec<_> = places.into_iter().map(|((t, p), (a, b))| OffsetRange::new(name(t), p, a.min(b), a.max(b)).unwrap()).collect();
         ranges.sort_by_key(|range| range.topic_partition());
-        let notes = notes.into_iter().map(|(t, partition, tag, from_offset, until_offset)| Note { topic: topic(t).unwrap(), partition, note: note_kind(tag).unwrap(), from_offset, until_offset });
-        let firsts = firsts.into_iter().map(|(t, p, id, earliest)| First { at: TopicPartition::new(topic(t).unwrap(), p), topic_id: id.and_then(TopicId::from_bytes), earliest });
-        let body = Body::Batch(Batch { batch: BatchNumber::ZERO, batch_time: times.2, key, ranges, notes: notes.collect(), firsts: firsts.collect() });
+        let notes = notes.into_iter().map(|(t, partition, tag, from_offset, until_offset)| Note { topic: name(t), partition, note: note_kind(tag).unwrap(), from_offset, until_offset });
+        let firsts = firsts.into_iter().map(|(t, p, id, earliest)| First { at: TopicPartition::new(name(t), p), topic_id: id.and_then(TopicId::from_bytes), earliest });
+        let topic_ids = topic(4).filter(|topic| made_again && ranges.iter().any(|range| *range.topic() == topic.name));
+        let topic_ids = topic_ids.and_then(|topic| Some((topic.name, topic.topic_id?))).into_iter().collect();
+        let body = Body::Batch(Batch { batch: BatchNumber::ZERO, batch_time: times.2, key, ranges, notes: notes.collect(), firsts: firsts.collect(), topic_ids });
         (step, Entry { seq: Seq::ZERO, recorded_at: times.0, machine_clock: times.1, group: Some(group()), epoch: Epoch::try_from(epoch).unwrap(), body })
     }
 }

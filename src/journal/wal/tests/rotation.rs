@@ -49,14 +49,23 @@ fn sealed_segments_are_removed_and_not_missed() {
     assert_eq!(wal.closed().len(), 2);
     drop(wal);
     assert_eq!(numbers(dir.path(), IN_USE).unwrap(), [2, 3, 4]);
-    // Sealed, but a crash came before they were removed: unread, whatever they hold.
-    std::fs::write(path_of(dir.path(), 2, IN_USE), b"nothing of use").unwrap();
-    let (wal, _, lens) = open(dir.path(), 10).unwrap();
-    assert_eq!((wal.closed().len(), lens.len()), (1, 6));
+    // Sealed, but a crash came before they were removed: unread, and kept until their seals are finished.
+    let (mut wal, _, lens) = open(dir.path(), 15).unwrap();
+    assert_eq!(
+        (wal.closed().iter().map(|closed| closed.last).collect::<Vec<_>>(), lens.len()),
+        (vec![seq(10), seq(15)], 1)
+    );
+    assert_eq!((wal.closed()[0].before(), wal.closed()[1].before()), (seq(5), seq(10)));
+    wal.remove_sealed(seq(14));
+    assert_eq!(wal.closed().len(), 1);
     drop(wal);
     assert_eq!(numbers(dir.path(), IN_USE).unwrap(), [3, 4]);
-    let (_, recovered, lens) = open(dir.path(), 15).unwrap();
-    assert_eq!((recovered.last_seq, lens.len()), (seq(16), 1));
+    // One that can't be opened is removed: the history does not need it.
+    std::fs::write(path_of(dir.path(), 3, IN_USE), b"nothing of use").unwrap();
+    let (wal, recovered, lens) = open(dir.path(), 15).unwrap();
+    assert_eq!((wal.closed().len(), recovered.last_seq, lens.len()), (0, seq(16), 1));
+    drop(wal);
+    assert_eq!(numbers(dir.path(), IN_USE).unwrap(), [4]);
 }
 
 #[test]
