@@ -294,11 +294,13 @@ fn a_partition_that_the_topic_has_not_is_left_where_it_is() {
         t/7 100 -> - start 100 unknown
         refused: t/7: the broker did not say where it is (the broker lists fewer partitions than the group has); \
         leave_unmovable leaves it where it is and moves the others
+        nothing to do
         t/0 10 -> 10 unchanged
         t/7 100 -> - start 100 unknown
+        nothing to do
         t/0 10 -> 0 exact replayed 10
         t/7 100 -> - start 100 unknown
-        seq 5 epoch 2: before batch 1
+        seq 4 epoch 2: before batch 1
         t/0 10 -> 0 replaying until 10",
     );
 }
