@@ -16,7 +16,9 @@ use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
 pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
-pub use self::start::{Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
+pub use self::start::{
+    Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,
+};
 pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
 /// A journal, and the broker that its groups read from.

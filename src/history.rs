@@ -84,11 +84,8 @@ pub fn batches(
         }
         Order::Descending => {
             let last = window.to.map(batch_before).transpose()?.unwrap_or(BatchNumber::MAX);
-            match after.map(BatchNumber::as_u64) {
-                Some(0 | 1) => return Ok(Page { entries: Vec::new(), next: None }),
-                Some(after) => last.min(BatchNumber::try_from(after - 1).unwrap_or(BatchNumber::MAX)),
-                None => last,
-            }
+            // Below the first there is none: batch 0.
+            after.map_or(last, |after| last.min(after.previous()))
         }
     };
     if start == BatchNumber::ZERO {
@@ -130,10 +127,7 @@ pub fn entries(
                 Some(to) => seq_before(journal, group, to)?.unwrap_or_default(),
                 None => Seq::MAX,
             };
-            let last = match after {
-                Some(after) => last.min(Seq::try_from(after.as_u64().saturating_sub(1)).unwrap_or_default()),
-                None => last,
-            };
+            let last = after.map_or(last, |after| last.min(after.previous()));
             if last == Seq::ZERO {
                 return Ok(Page { entries: Vec::new(), next: None });
             }

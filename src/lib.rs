@@ -7,6 +7,7 @@
 //!
 //! Each module imports only what stands above it in this list.
 //!
+//! - `fingerprint`: a checksum to compare by.
 //! - [`offset`], [`entry`], [`positions`]: the words as types, and the fold [`positions::State::apply`], the only way
 //!   that state changes: live, at open and in tests.
 //! - [`commit`]: the pure check of a commit against a group's state.
@@ -19,6 +20,8 @@
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
 //! - `server` (feature `server`): the only place that knows axum.
 //! - `cli` (feature `cli`): one file a command.
+
+mod fingerprint;
 
 pub mod offset;
 

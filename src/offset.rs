@@ -95,6 +95,11 @@ macro_rules! number {
             pub fn next(self) -> Self {
                 self.plus(1)
             }
+
+            /// The number before; 0 has none and stays.
+            pub const fn previous(self) -> Self {
+                $name(self.0.saturating_sub(1))
+            }
         }
 
         impl TryFrom<u64> for $name {

@@ -145,6 +145,9 @@ pub struct Decided {
     pub drafts: Vec<Draft>,
     /// While running: what the next look has to settle. Empty at a start.
     pub unsettled: Vec<Unsettled>,
+    /// While running: what a policy forbids to correct. It stays as it is, and keeps nothing else from being settled.
+    /// Empty at a start, which is refused as a whole.
+    pub refused: Vec<Finding>,
 }
 
 /// Where one partition starts.
@@ -208,7 +211,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// Decides. While running it never answers [`Decision::LookAgain`], except where the cluster itself is in question.
+/// Decides. While running it always answers [`Decision::Decided`], except where the cluster itself is in question.
 pub fn decide(question: &Question<'_>) -> Decision {
     let mut ruling = Ruling::new(question);
     if !ruling.judge_cluster() {

@@ -198,8 +198,12 @@ pub fn plan(request: &PlanRequest, group: &GroupState, meaning: &Meaning, looked
 /// one is kept as it was, so that it is found expired again.
 fn to_execute(request: &PlanRequest, meaning: &Meaning, steps: &[Step]) -> PlanRequest {
     let beyond_end = steps.iter().any(|step| step.planned.outcome == Outcome::BeyondEnd);
-    // The end in place of what is past it is what allow_clamp allows; without it the plan stays refused.
-    if beyond_end && !request.allow_clamp || !(request.to.is_relative() || !meaning.is_of_history() && beyond_end) {
+    let below_start = |step: &Step| step.planned.outcome == Outcome::Expired && step.planned.target.is_none();
+    // The end in place of what is past it, or the earliest of what is before offset 0, is what allow_clamp allows; without
+    // it the plan stays refused.
+    if (beyond_end || steps.iter().any(below_start)) && !request.allow_clamp
+        || !(request.to.is_relative() || !meaning.is_of_history() && beyond_end)
+    {
         return request.clone();
     }
     let offset = |planned: &Planned| match (planned.outcome, planned.target) {

@@ -1,6 +1,7 @@
 //! Flags that several commands share, and how their values are read.
 
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -226,6 +227,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads a count that is not 0.
+pub fn count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| format!("a whole number from 1 to {}", usize::MAX))
+}
+
 /// Reads a size in bytes: a number, alone or with `KiB`, `MiB` or `GiB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -255,6 +261,14 @@ mod tests {
         assert_eq!(duration("0"), Ok(Duration::ZERO));
         for bad in ["10", "", "s", "-1s", "1e3s", "25h", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_at_least_one() {
+        assert_eq!(count("7").map(NonZeroUsize::get), Ok(7));
+        for bad in ["0", "-1", "", "1e3", "99999999999999999999"] {
+            assert!(count(bad).is_err_and(|why| why.contains("from 1 to")), "{bad}");
         }
     }
 

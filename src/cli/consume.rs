@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::ends::Ends;
 use self::hand::{Handed, Hands, Progress};
-use crate::cli::args::{JournalArg, bytes, duration};
+use crate::cli::args::{JournalArg, bytes, count, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
 use crate::cli::hosting::{AccessArgs, Hosting};
@@ -56,7 +56,7 @@ pub struct Consume {
     #[arg(long, default_value = "fsync", value_parser = opening::durability, value_name = "WHEN")]
     durability: Durability,
     /// Records of a batch, at most
-    #[arg(long, default_value = "10000", value_name = "N", help_heading = "Batches")]
+    #[arg(long, default_value = "10000", value_parser = count, value_name = "N", help_heading = "Batches")]
     max_records: NonZeroUsize,
     /// Bytes of a batch's keys and values; the record that passes it is its last
     #[arg(long, default_value = "16MiB", value_parser = bytes, value_name = "BYTES", help_heading = "Batches")]

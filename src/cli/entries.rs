@@ -68,7 +68,8 @@ fn summary(own: &Own) -> String {
         Own::Batch { batch, ranges, .. } => format!("batch {batch}: {}", some_of(ranges)),
         Own::Started { owner, .. } => format!("by {owner}"),
         Own::Reconciled { findings, correction } | Own::PartitionsAdded { findings, correction } => {
-            [verdicts(findings), correction_text(correction)].join("; ")
+            let parts = [verdicts(findings), correction_text(correction)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
         Own::RolledBack { target, actor, reason, correction, .. } => {
             format!("to {target} by {actor}: {reason}; {}", correction_text(correction))

@@ -58,6 +58,11 @@ impl KafkaArgs {
 
 /// A client that looks at the cluster. It connects by itself; nothing is asked yet.
 pub fn broker(config: &ClientConfig) -> Result<Arc<dyn Broker>, Failure> {
-    let broker = KafkaBroker::new(config, Arc::new(times::now)).map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(Arc::new(broker))
+    match KafkaBroker::new(config, Arc::new(times::now)) {
+        Ok(broker) => Ok(Arc::new(broker)),
+        Err(error) => Err(Failure::Usage(match &error.property {
+            Some(name) => format!("-X {name}: {}; it takes the properties of librdkafka", error.why),
+            None => error.to_string(),
+        })),
+    }
 }

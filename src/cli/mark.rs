@@ -7,7 +7,9 @@ use crate::cli::exit::Failure;
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
-use crate::wire::{Entry, MarkBody};
+use crate::offset::{Group, Seq};
+use crate::rollback::{PlanRequest, Target};
+use crate::wire::{Entry, MarkBody, PlanAnswer, RollbackBody};
 
 const EXAMPLE: &str = "\
 Example:
@@ -35,11 +37,25 @@ pub struct Mark {
 impl Mark {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let body = MarkBody { name: self.name.clone(), actor: Some(opening::actor(self.actor)) };
-        let ask = Ask::of(&self.group.group()?, "/marks").post(&body)?;
-        let answer = Seat::ask_once(&self.place, &Needs::default(), ask)?;
+        let group = self.group.group()?;
+        let seat = Seat::take(&self.place, &Needs::default())?;
+        let older = older(&seat, &group, &self.name);
+        let answer = seat.ask(Ask::of(&group, "/marks").post(&body)?)?;
+        drop(seat);
+        if let Some(seq) = older {
+            tracing::warn!("an older mark {:?}, of seq {seq}, is shadowed; --to-seq {seq} goes there", self.name);
+        }
         match self.output.output {
             NestedFormat::Json => answer.print(out),
             NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, answer.read::<Entry>()?.seq)),
         }
     }
+}
+
+/// The mark of this name so far: the moment that a rollback to it would go to.
+fn older(seat: &Seat, group: &Group, name: &str) -> Option<Seq> {
+    let mut request = PlanRequest::new(group.clone(), Target::Mark(name.to_owned()));
+    request.unchecked = true;
+    let ask = Ask::of(group, "/rollback/plan").post(&RollbackBody::new(&request, None)).ok()?;
+    seat.ask(ask).ok()?.read::<PlanAnswer>().ok()?.as_of.map(|as_of| as_of.seq)
 }

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use self::evidence::{Evidence, Looks};
 pub use self::running::{Fenced, LookError, Looked, look_while_running};
-use super::Control;
+use super::{Control, UnknownGroup};
 use crate::broker::{Broker, TopicSelector};
 use crate::entry::{Draft, Finding};
 use crate::journal::{DecideError, WriteError};
 use crate::offset::{Epoch, Group, Invalid, Isolation, Seq, free_name};
-use crate::positions::{Hold, State};
+use crate::positions::{GroupState, Hold, State};
 use crate::reconcile::{self, Decided, Decision, NewGroup, Occasion, Policy, StartPosition, Unsettled, Why};
 
 /// The first pause before a broker that did not say is asked again; it doubles up to [`BACK_OFF_MAX`].
@@ -101,26 +101,52 @@ pub enum StartError {
 /// Blocks until the broker has said enough, at most for the deadline, and for the second look where one is needed.
 /// Without a broker it answers the journal's positions.
 pub fn start(control: &Control, request: StartRequest) -> Result<Started, StartError> {
-    check(control, &request)?;
+    run(control, request, Claim::Anyones).map_err(|error| match error {
+        LookError::Start(error) => error,
+        LookError::Fenced(_) | LookError::UnknownGroup(_) => unreachable!("a group of anyone's may be started"),
+    })
+}
+
+/// The same for a consumer that runs, after the group was moved: it goes on as the owner that it was.
+///
+/// # Errors
+///
+/// As for a start; and where another owner has started the group meanwhile, or there is none any more, which is settled
+/// with the rest in the journal's writer: a restart never takes a group back.
+pub fn start_again(control: &Control, request: StartRequest) -> Result<Started, LookError> {
+    run(control, request, Claim::Own)
+}
+
+/// Whose a group may be that is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// Anyone's: it is taken over.
+    Anyones,
+    /// The request's own owner's only.
+    Own,
+}
+
+fn run(control: &Control, request: StartRequest, claim: Claim) -> Result<Started, LookError> {
+    check(control, &request).map_err(StartError::from)?;
     let request = Arc::new(request);
     let Some(broker) = &control.broker else {
         let evidence = None;
-        return settle(control, &request, evidence).map_err(|undecided| undecided.error(&request.group, control, ""));
+        return settle(control, &request, claim, evidence).map_err(|undecided| undecided.error(&request, control, ""));
     };
     let mut looks = Looks::new(control.limits.second_look);
     let mut patience = Patience::new(control);
     loop {
-        // A held group is told so at once, not after the broker's answer.
+        // Told at once, not after the broker's answer.
         control
             .journal
-            .with_state(|state| not_held(state, &request.group))
-            .map_err(|held| Undecided::Held(held).error(&request.group, control, ""))?;
+            .with_state(|state| may_start(state, &request, claim))
+            .map_err(|undecided| undecided.error(&request, control, ""))?;
         let evidence = gather(control, broker.as_ref(), &request, &mut looks);
         let brokers = evidence.observed.look.brokers.clone();
-        match settle(control, &request, Some(evidence)) {
+        match settle(control, &request, claim, Some(evidence)) {
             Ok(started) => return Ok(started),
             Err(Undecided::LookAgain(unsettled)) if patience.wait(&unsettled) => {}
-            Err(undecided) => return Err(undecided.error(&request.group, control, &brokers)),
+            Err(undecided) => return Err(undecided.error(&request, control, &brokers)),
         }
     }
 }
@@ -152,6 +178,8 @@ fn gather(control: &Control, broker: &dyn Broker, request: &StartRequest, looks:
 /// Why nothing was decided.
 #[derive(Debug)]
 enum Undecided {
+    Fenced(Box<Fenced>),
+    UnknownGroup(UnknownGroup),
     Held(Hold),
     LookAgain(Vec<Unsettled>),
     Refused(Vec<Finding>),
@@ -160,9 +188,11 @@ enum Undecided {
 }
 
 impl Undecided {
-    fn error(self, group: &Group, control: &Control, brokers: &str) -> StartError {
-        let group = group.clone();
-        match self {
+    fn error(self, request: &StartRequest, control: &Control, brokers: &str) -> LookError {
+        let group = request.group.clone();
+        LookError::Start(match self {
+            Undecided::Fenced(fenced) => return LookError::Fenced(fenced),
+            Undecided::UnknownGroup(unknown) => return LookError::UnknownGroup(unknown),
             Undecided::Held(hold) => StartError::Held { group, hold },
             Undecided::Refused(findings) => StartError::Refused { group, findings },
             Undecided::LookAgain(unsettled) => {
@@ -171,7 +201,7 @@ impl Undecided {
             }
             Undecided::Invalid(invalid) => StartError::Invalid(invalid),
             Undecided::Unavailable(error) => StartError::Unavailable(error),
-        }
+        })
     }
 }
 
@@ -184,10 +214,31 @@ impl From<DecideError<Undecided>> for Undecided {
     }
 }
 
-fn not_held(state: &State, group: &Group) -> Result<(), Hold> {
-    match state.groups.get(group).and_then(|group| group.held.clone()) {
-        Some(hold) => Err(hold),
+/// Whether an operator, or another owner, is in the way.
+fn may_start(state: &State, request: &StartRequest, claim: Claim) -> Result<(), Undecided> {
+    if claim == Claim::Own {
+        owned(state, request)?;
+    }
+    match state.groups.get(&request.group).and_then(|group| group.held.clone()) {
+        Some(hold) => Err(Undecided::Held(hold)),
         None => Ok(()),
+    }
+}
+
+/// The group, unless another process is its owner.
+fn owned<'a>(state: &'a State, request: &StartRequest) -> Result<&'a GroupState, Undecided> {
+    let Some(group) = state.groups.get(&request.group) else {
+        return Err(Undecided::UnknownGroup(UnknownGroup::new(state, &request.group)));
+    };
+    match group.owner.as_ref().filter(|owner| **owner != request.owner) {
+        None => Ok(group),
+        Some(owner) => Err(Undecided::Fenced(Box::new(Fenced {
+            group: request.group.clone(),
+            owner: owner.clone(),
+            epoch: group.epoch,
+            raised_by: group.raised_by.clone(),
+            by: request.owner.clone(),
+        }))),
     }
 }
 
@@ -195,10 +246,14 @@ fn not_held(state: &State, group: &Group) -> Result<(), Hold> {
 fn settle(
     control: &Control,
     request: &Arc<StartRequest>,
+    claim: Claim,
     evidence: Option<Arc<Evidence>>,
 ) -> Result<Started, Undecided> {
     let asked = Arc::clone(request);
-    let decision = move |state: &State| rule(state, &asked, evidence.as_deref());
+    let decision = move |state: &State| {
+        may_start(state, &asked, claim)?;
+        rule(state, &asked, evidence.as_deref())
+    };
     if request.dry_run {
         return control.journal.with_state(decision).map(|(_, started)| started);
     }
@@ -207,13 +262,12 @@ fn settle(
     Ok(Started { seq, ..started })
 }
 
-/// Pure: what a start under this state comes to. Its seq is that of the state.
+/// Pure: what a start that nobody is in the way of comes to under this state. Its seq is that of the state.
 fn rule(
     state: &State,
     request: &StartRequest,
     evidence: Option<&Evidence>,
 ) -> Result<(Vec<Draft>, Started), Undecided> {
-    not_held(state, &request.group).map_err(Undecided::Held)?;
     let group = state.groups.get(&request.group);
     let StartRequest { topics, owner, policy, isolation, .. } = request;
     let decision = match evidence {

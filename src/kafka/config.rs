@@ -11,6 +11,8 @@ use crate::offset::Invalid;
 pub struct ClientError {
     /// The brokers that it was to talk to.
     pub brokers: String,
+    /// The property that librdkafka does not take.
+    pub property: Option<String>,
     /// librdkafka's reason.
     pub why: String,
 }

@@ -19,6 +19,6 @@ mod topics;
 pub use self::broker::KafkaBroker;
 pub use self::config::{ClientConfig, ClientError};
 pub use self::consumer::{
-    Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Record, StopReason,
+    Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Moved, Record, StopReason,
 };
 pub use self::topics::{OwnTopics, TopicError};

@@ -48,7 +48,11 @@ impl OwnTopics {
     /// Nothing made yet. Connects by itself, later.
     pub fn new(config: &ClientConfig) -> Result<Self, ClientError> {
         let native = native(config);
-        let wrong = |error: KafkaError| ClientError { brokers: config.brokers().to_owned(), why: error.to_string() };
+        let wrong = |error: KafkaError| ClientError {
+            brokers: config.brokers().to_owned(),
+            property: None,
+            why: error.to_string(),
+        };
         Ok(OwnTopics {
             config: config.clone(),
             admin: native.create().map_err(wrong)?,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::broker::{PartitionLook, Seen};
 use crate::entry::{Cause, Finding, LostRange, Verdict};
 use crate::offset::{Offset, TopicId, TopicName, TopicPartition};
-use crate::positions::TopicState;
+use crate::positions::{PartitionState, TopicState};
 use crate::reconcile::position::Case;
 use crate::reconcile::ruling::Ruling;
 use crate::reconcile::topic::{of_partition, unknown};
@@ -88,10 +88,12 @@ impl Ruling<'_> {
                 continue;
             }
             let Some(seen) = seen.get(&number) else {
-                if old.is_some() {
-                    self.unsettle(Some(name), Some(number), unknown("not in the answer, though it is the same topic"));
-                } else {
-                    self.given_but_missing(name, number);
+                match old {
+                    Some(old) => {
+                        let why = self.not_listed(number, old, seen.len());
+                        self.unsettle(Some(name), Some(number), unknown(why));
+                    }
+                    None => self.given_but_missing(name, number),
                 }
                 continue;
             };
@@ -121,6 +123,18 @@ impl Ruling<'_> {
             let change = if grown { &mut self.added } else { &mut self.reconciled };
             change.topic(name, topic_id, false);
         }
+    }
+
+    /// Why a partition of the group that the same topic has not keeps it from being started, and the way out where it is
+    /// no answer of old metadata: the topic is given the partition, which is then found cut.
+    fn not_listed(&self, number: u32, old: &PartitionState, listed: usize) -> String {
+        let batch = old.last_batch.map(|batch| format!(" (batch {batch})")).unwrap_or_default();
+        format!(
+            "the journal has partition {number}{batch}, but {} lists {listed} partitions under the same topic id; if that \
+             stays so, a commit named it by mistake: once the topic has {} partitions, the group can start",
+            self.question.observed.look.brokers,
+            u64::from(number) + 1
+        )
     }
 
     /// Verdict 8.

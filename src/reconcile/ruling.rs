@@ -16,8 +16,8 @@ pub(super) struct Ruling<'a> {
     /// What becomes `partitions_added`.
     pub(super) added: Change,
     unsettled: Vec<Unsettled>,
-    findings: Vec<Finding>,
-    refused: bool,
+    /// Each with whether it is in the way.
+    findings: Vec<(Finding, bool)>,
     starts: Vec<StartPosition>,
 }
 
@@ -82,7 +82,6 @@ impl<'a> Ruling<'a> {
             added: Change::default(),
             unsettled: Vec::new(),
             findings: Vec::new(),
-            refused: false,
             starts: Vec::new(),
         }
     }
@@ -94,13 +93,12 @@ impl<'a> Ruling<'a> {
 
     /// Says what was found; the caller puts what comes of it into an entry.
     pub(super) fn say(&mut self, finding: Finding) {
-        self.findings.push(finding);
+        self.findings.push((finding, false));
     }
 
-    /// Says what was found, and that it is in the way.
+    /// Says what was found, and that it is in the way: of a start, or of a correction while running.
     pub(super) fn refuse(&mut self, finding: Finding) {
-        self.refused = true;
-        self.findings.push(Finding { start: None, ..finding });
+        self.findings.push((Finding { start: None, ..finding }, true));
     }
 
     /// Answers where a partition starts.
@@ -110,11 +108,15 @@ impl<'a> Ruling<'a> {
 
     /// The answer where nothing can be decided.
     pub(super) fn stop(self) -> Decision {
-        if self.refused {
-            Decision::Refused { findings: self.findings }
+        if self.is_refused() {
+            Decision::Refused { findings: self.findings.into_iter().map(|(finding, _)| finding).collect() }
         } else {
             Decision::LookAgain { unsettled: self.unsettled }
         }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.findings.iter().any(|(_, in_the_way)| *in_the_way)
     }
 
     /// What comes of all of it.
@@ -123,22 +125,24 @@ impl<'a> Ruling<'a> {
         if starting && !self.unsettled.is_empty() {
             return Decision::LookAgain { unsettled: self.unsettled };
         }
-        if starting && !self.refused && !self.question.has_positions() && self.starts.is_empty() {
+        if starting && !self.is_refused() && !self.question.has_positions() && self.starts.is_empty() {
             // A new group that reads nothing would be a typing error that looks like success.
-            if self.findings.is_empty() {
-                let topics: Vec<_> = self.question.topics.iter().map(ToString::to_string).collect();
-                let detail = format!("no topic matches {}", topics.join(", "));
-                self.say(Finding { detail: Some(detail), ..finding(Verdict::TopicMissing) });
+            let topics: Vec<_> = self.question.topics.iter().map(ToString::to_string).collect();
+            let detail = format!("no topic matches {}", topics.join(", "));
+            match self.findings.last_mut() {
+                Some((_, in_the_way)) => *in_the_way = true,
+                None => self.refuse(Finding { detail: Some(detail), ..finding(Verdict::TopicMissing) }),
             }
-            self.refused = true;
         }
-        if self.refused {
+        if starting && self.is_refused() {
             return self.stop();
         }
         self.leave_unasked_topics();
         let (epoch, drafts) = self.drafts();
         let Ruling { findings, starts, unsettled, .. } = self;
-        Decision::Decided(Decided { epoch, findings, starts, drafts, unsettled })
+        let (refused, findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(|(_, in_the_way)| *in_the_way);
+        let [refused, findings] = [refused, findings].map(|all| all.into_iter().map(|(finding, _)| finding).collect());
+        Decision::Decided(Decided { epoch, findings, starts, drafts, unsettled, refused })
     }
 
     /// On an accepted cluster the positions of topics that nobody asked for mean nothing either. Retired ones are left

@@ -69,7 +69,8 @@ pub fn unchecked(
     let reconciled = (!correction.is_empty()).then_some(Body::Reconciled { findings: Vec::new(), correction });
     let bodies = [started, reconciled].into_iter().flatten();
     let drafts = bodies.map(|body| Draft { group: Some(group.clone()), epoch, body }).collect();
-    Ok(Decision::Decided(Decided { epoch, findings: Vec::new(), starts, drafts, unsettled: Vec::new() }))
+    let (findings, unsettled, refused) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Decision::Decided(Decided { epoch, findings, starts, drafts, unsettled, refused }))
 }
 
 fn start(at: TopicPartition, topic_id: Option<TopicId>, offset: Offset) -> StartPosition {

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use super::step::Step;
 use super::{Meaning, Outcome, PlanRequest};
+use crate::fingerprint::fnv1a;
 use crate::offset::TopicName;
 use crate::positions::GroupState;
 
 /// The id of the plan that `steps` make: everything that its execution depends on, and nothing that a consumer changes
 /// by going on.
 ///
-/// It is no secret and no proof, only a comparison: 64 bits of FNV-1a.
+/// It is no secret and no proof, only a comparison.
 pub fn of(request: &PlanRequest, group: &GroupState, meaning: &Meaning, steps: &[Step]) -> String {
     let PlanRequest { group: name, to: _, scope: _, kafka, allow_clamp, leave_unmovable, unchecked, hold } = request;
     let mut text = format!("{}\0{}\0{}", name.app(), name.group(), group.epoch);
@@ -40,6 +41,8 @@ fn place(request: &PlanRequest, meaning: &Meaning, step: &Step) -> String {
     };
     match planned.outcome {
         Outcome::Exact | Outcome::Unchanged => start,
+        // Likewise the earliest, for what would begin before offset 0.
+        Outcome::Expired if request.allow_clamp && planned.target.is_none() => start,
         // With a plan that goes to the end, the end is given to execute, and is exact then.
         Outcome::BeyondEnd if request.allow_clamp && !meaning.is_of_history() => start,
         Outcome::Younger | Outcome::Unchecked => format!("{} {start}", planned.outcome.as_str()),
@@ -52,20 +55,4 @@ fn place(request: &PlanRequest, meaning: &Meaning, step: &Step) -> String {
 fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = text.write_fmt(arguments);
-}
-
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_checksum_is_fnv_1a() {
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 }

@@ -62,6 +62,8 @@ enum Aim {
     FirstAt(Offset),
     Earliest,
     Latest,
+    /// Before offset 0.
+    BelowStart,
     /// Past the last record.
     PastEnd,
     OtherIncarnation,
@@ -97,9 +99,8 @@ fn aim(meaning: &Meaning, at: &TopicPartition, topic: &TopicState, now: &Partiti
         Meaning::Latest => Aim::Latest,
         Meaning::Offset(offset) => Aim::At(*offset),
         Meaning::Shift(shift) if *shift < 0 => {
-            // There is nothing below 0 that could be missed.
-            let shifted = now.position.as_u64().saturating_sub(shift.unsigned_abs());
-            Aim::At(Offset::ZERO.plus(shifted))
+            let shifted = now.position.as_u64().checked_sub(shift.unsigned_abs());
+            shifted.map_or(Aim::BelowStart, |shifted| Aim::At(Offset::ZERO.plus(shifted)))
         }
         Meaning::Shift(shift) => Aim::At(now.position.plus(shift.unsigned_abs())),
         Meaning::RecordTime(offsets) => match offsets.get(at) {
@@ -126,6 +127,8 @@ fn place(position: Offset, aim: Aim, log: &Log) -> Place {
         (Aim::Earliest | Aim::Latest | Aim::PastEnd, Log::Unasked) => {
             return stays(Outcome::Unknown, Some("no broker was asked".to_owned()));
         }
+        (Aim::BelowStart, Log::Unasked) => return (None, Offset::ZERO, Outcome::Unchecked, None),
+        (Aim::BelowStart, Log::At { earliest, .. }) => return (None, *earliest, Outcome::Expired, None),
         (Aim::PastEnd, Log::At { latest, .. }) => return (None, *latest, Outcome::BeyondEnd, None),
         (Aim::Earliest, Log::At { earliest, .. }) => (*earliest, Outcome::Exact),
         (Aim::Latest, Log::At { latest, .. }) => (*latest, Outcome::Exact),
@@ -199,11 +202,10 @@ impl Step {
         let (allowed, why) = match outcome {
             Outcome::Exact | Outcome::Unchanged | Outcome::Younger => return None,
             Outcome::Expired => {
-                let target = target.unwrap_or(*start);
-                (
-                    request.allow_clamp,
-                    format!("offsets {target} to {start} are no longer there; allow_clamp starts at {start}"),
-                )
+                let gone = target.map_or("it would go below offset 0".to_owned(), |target| {
+                    format!("offsets {target} to {start} are no longer there")
+                });
+                (request.allow_clamp, format!("{gone}; allow_clamp starts at {start}"))
             }
             Outcome::BeyondEnd => {
                 let past = target.map_or("the time is after the last record".to_owned(), |t| {

@@ -105,7 +105,11 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["start", "g", "-t", "a", "--reset-head", "latest"], "earliest or fail"),
         (&["start", "g", "-t", "a", "--new-group", "yesterday"], "earliest, latest"),
         (&["start", "g", "-t", "a", "-X", "novalue"], "KEY=VALUE"),
-        (&["consume", "-g", "g", "-t", "a", "--max-records", "0"], "0"),
+        (
+            &["consume", "-g", "g", "-t", "a", "--max-records", "0"],
+            "'0' for '--max-records <N>': a whole number from 1 to",
+        ),
+        (&["start", "g", "-t", "a", "-X", "foo=bar"], "-X foo: No such configuration property: \"foo\""),
         (&["consume", "-g", "g", "-t", "a", "--format", "raw"], "COMMAND"),
         (&["consume", "-g", "g", "-t", "a", "--durability", "never"], "fsync"),
         (&["completions", "tcsh"], "tcsh"),
@@ -246,6 +250,7 @@ fn tables_fit_100_columns_and_are_plain_where_nobody_looks() {
     ] {
         let out = program.ok(words);
         assert!(!out.contains('\x1b'), "{words:?}: {out}");
+        assert!(!out.contains(" ; "), "{words:?}: an empty part: {out}");
         assert!(out.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{words:?}: {out}");
     }
     assert!(program.ok(&["groups", "--color", "always"]).contains('\x1b'));
@@ -285,7 +290,12 @@ fn a_plan_changes_nothing_and_is_executed_once() {
 #[test]
 fn marks_are_targets_and_what_is_not_there_is_8() {
     let program = with_batches(2);
-    program.ok(&["mark", "g", "here"]);
+    let mark = |name| program.run(&["mark", "g", name, "--log-format", "text"]);
+    let first = mark("here");
+    assert!(first.code == 0 && !first.err.contains("shadowed"), "{first:?}");
+    assert!(!mark("other").err.contains("shadowed"));
+    let again = mark("here");
+    assert!(again.code == 0 && again.err.contains("older mark \"here\", of seq 5, is shadowed"), "{again:?}");
     let nothing = program.ok(&["rollback", "g", "--to-mark", "here", "--unchecked"]);
     assert!(nothing.contains("nothing to do"), "{nothing}");
     program.fails(8, &["rollback", "g", "--to-mark", "there", "--unchecked"]);

@@ -9,8 +9,8 @@ use tidelog::commit::Refused;
 use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
-use tidelog::kafka::{CommitFailed, StopReason};
-use tidelog::offset::Offset;
+use tidelog::kafka::{CommitFailed, Discovery, Moved, StopReason};
+use tidelog::offset::{Isolation, Offset};
 
 use crate::kafka_group::{Setup, consume};
 use crate::kafka_mock::{at, name, offset};
@@ -143,6 +143,33 @@ fn another_owner_stops_it_by_name() {
     assert_eq!(consume(&second, 20).len(), 20);
 }
 
+/// C14c, in the moment between a rollback and the new positions of the consumer that it reached.
+#[test]
+fn another_owner_that_starts_while_it_takes_new_positions_keeps_the_group() {
+    let mock = mock_with("orders", 1, 20);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.discovery = Discovery::Off;
+    let first = setup.begin("a");
+    assert_eq!(consume(&first, 20).len(), 20);
+    mock.set_delay(1, Duration::from_millis(500)).expect("set");
+    roll_back(&setup, offset(3));
+    std::thread::sleep(Duration::from_millis(250)); // It is asking the broker by now.
+    let group = setup.group.clone();
+    let taken_over = setup.journal.decide(move |state| {
+        let body = Body::Started { owner: "b".into(), isolation: Isolation::ReadCommitted };
+        let epoch = state.groups[&group].epoch.next();
+        Ok::<_, Infallible>((vec![Draft { group: Some(group), epoch, body }], ()))
+    });
+    taken_over.expect("taken");
+    let stopped = wait_for("its end", DEADLINE, || match first.next_batch(Duration::from_millis(100)) {
+        Ok(batch) => Err(batch),
+        Err(stopped) => Ok(stopped),
+    });
+    assert!(matches!(&stopped, StopReason::Fenced { owner, .. } if owner == "b"), "{stopped}");
+    let owner = setup.journal.group(&setup.group).expect("there").owner;
+    assert_eq!(owner.as_deref(), Some("b"));
+}
+
 #[test]
 fn a_held_group_waits_and_goes_on_when_it_is_released() {
     let mock = mock_with("orders", 1, 10);
@@ -151,13 +178,54 @@ fn a_held_group_waits_and_goes_on_when_it_is_released() {
     let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
     hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
     let error = consumer.commit(in_hand).expect_err("held");
-    assert!(matches!(&error, CommitFailed::Refused(Refused::Held { .. })), "{error}");
+    assert!(matches!(&error, CommitFailed::Moved(_)), "{error}");
     wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
     roll_back(&setup, offset(0));
     assert!(consumer.next_batch(Duration::from_millis(300)).expect("on").is_none());
     release(&setup.control(), &setup.group, "me").expect("released");
     assert_eq!(consume(&consumer, 10)[0], "orders/0@0");
     assert_eq!(consumer.health().waiting, None);
+}
+
+#[test]
+fn a_batch_in_hand_over_a_hold_is_dropped_and_its_records_come_again_once() {
+    let mock = mock_with("orders", 1, 10);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(5).expect("not zero");
+    let consumer = setup.begin("a");
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    hold(&setup.control(), &setup.group, "me", "mending the sink").expect("held");
+    wait_for("the consumer waiting", DEADLINE, || consumer.health().waiting.ok_or("it goes on"));
+    release(&setup.control(), &setup.group, "me").expect("released");
+    wait_for("the consumer going on", DEADLINE, || consumer.health().waiting.map_or(Ok(()), Err));
+    // The epoch is the same: the journal would take it.
+    let error = consumer.commit(in_hand).expect_err("its records are handed out again");
+    assert!(matches!(&error, CommitFailed::Moved(Moved::TakenAnew)), "{error}");
+    assert_eq!(setup.position("orders", 0), Some(0));
+    assert_eq!(consume(&consumer, 10), (0..10).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>());
+}
+
+/// The reading thread may see nothing of a hold that is over at once; the batch that was refused meanwhile is read again.
+#[test]
+fn a_batch_that_a_short_hold_refuses_comes_again() {
+    let mock = mock_with("orders", 1, 50);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(5).expect("not zero");
+    let (consumer, control) = (setup.begin("a"), setup.control());
+    for round in 0..10 {
+        let begin = round * 5;
+        let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+        hold(&control, &setup.group, "me", "a slip").expect("held");
+        let error = consumer.commit(in_hand).expect_err("held");
+        release(&control, &setup.group, "me").expect("released");
+        assert!(
+            matches!(&error, CommitFailed::Moved(Moved::Refused(Refused::Held { .. }) | Moved::TakenAnew)),
+            "{error}"
+        );
+        let again = (begin..begin + 5).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>();
+        assert_eq!(consume(&consumer, 5), again);
+    }
+    assert_eq!(setup.journal.group(&setup.group).expect("there").positions.open_holes(), 0);
 }
 
 #[test]

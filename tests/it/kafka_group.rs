@@ -22,6 +22,7 @@ pub struct Setup {
     pub cut: Cut,
     pub discovery: Discovery,
     pub isolation: Isolation,
+    pub policy: Policy,
 }
 
 impl Setup {
@@ -37,6 +38,7 @@ impl Setup {
             cut: Cut { max_wait: Duration::from_millis(100), ..Cut::default() },
             discovery: Discovery::Every(Duration::from_millis(500)),
             isolation: Isolation::ReadCommitted,
+            policy: Policy::default(),
         }
     }
 
@@ -49,17 +51,20 @@ impl Setup {
         }
     }
 
-    pub fn begin(&self, owner: &str) -> JournaledConsumer {
-        let config = Config { client: self.client.clone(), cut: self.cut, discovery: self.discovery };
-        let request = StartRequest {
+    pub fn request(&self, owner: &str) -> StartRequest {
+        StartRequest {
             group: self.group.clone(),
             topics: self.topics.iter().map(|topic| topic.parse().expect("legal")).collect(),
             owner: owner.to_owned(),
-            policy: Policy::default(),
+            policy: self.policy.clone(),
             isolation: Some(self.isolation),
             dry_run: false,
-        };
-        JournaledConsumer::begin(config, self.control(), request).expect("it begins")
+        }
+    }
+
+    pub fn begin(&self, owner: &str) -> JournaledConsumer {
+        let config = Config { client: self.client.clone(), cut: self.cut, discovery: self.discovery };
+        JournaledConsumer::begin(config, self.control(), self.request(owner)).expect("it begins")
     }
 
     pub fn position(&self, topic: &str, partition: u32) -> Option<i64> {

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use tidelog::control::{retire, start};
 use tidelog::entry::{Body, Cause, Verdict};
 use tidelog::journal::Order;
 use tidelog::kafka::{ClientConfig, Discovery};
-use tidelog::offset::Seq;
+use tidelog::offset::{Seq, TopicName};
+use tidelog::reconcile::HeadReset;
 
 use crate::kafka::{Record, TestKafka};
 use crate::kafka_group::{Setup, consume};
@@ -68,6 +70,30 @@ fn positions_pass_markers_and_aborted_records_and_leave_no_lag() {
     let seq = setup.journal.with_state(|state| state.seq);
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(setup.journal.with_state(|state| state.seq), seq);
+}
+
+#[test]
+fn markers_whose_commit_is_refused_are_committed_later() {
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("refused");
+    kafka.create_topic(&topic, 1, &[]);
+    kafka.produce(&topic, 0, 5);
+    let setup = setup(kafka, &[&topic]);
+    let consumer = setup.begin("a");
+    assert_eq!(consume(&consumer, 5).len(), 5);
+    let name: TopicName = topic.parse().expect("legal");
+    retire(&setup.control(), &setup.group, Some(&name), "me").expect("retired");
+    let mut transaction = kafka.begin(&kafka.unique("tx"));
+    transaction.produce(&topic, 0, 3);
+    transaction.abort(); // 5..8, marker 8
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(setup.position(&topic, 0), Some(5), "a retired topic takes no commit");
+    // The same owner names it: it is back, under the same epoch, and the consumer goes on as it was.
+    start(&setup.control(), setup.request("a")).expect("started");
+    wait_position(&setup, &topic, 0, 9);
+    kafka.produce(&topic, 0, 1);
+    assert_eq!(consume(&consumer, 1), [format!("{topic}/0@9")]);
+    assert_eq!(setup.journal.group(&setup.group).expect("there").positions.open_holes(), 0);
 }
 
 #[test]
@@ -206,6 +232,31 @@ fn retention_that_passes_the_reader_is_a_loss_and_reading_goes_on() {
     kafka.produce(&topic, 1, 3);
     kafka.produce(&topic, 0, 3);
     assert_eq!(consume(&consumer, 6).len(), 6);
+}
+
+#[test]
+fn what_a_policy_forbids_is_said_and_growth_is_read() {
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("forbidden");
+    kafka.create_topic(&topic, 1, &[]);
+    kafka.produce(&topic, 0, 5);
+    let mut setup = setup(kafka, &[&topic]);
+    setup.policy.reset.head = HeadReset::Fail;
+    let consumer = setup.begin("a");
+    assert_eq!(consume(&consumer, 5).len(), 5);
+    // The commit of what is passed by the log's start stays in hand, so that the position is below it.
+    kafka.produce(&topic, 0, 5);
+    let in_hand = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    kafka.delete_records(&topic, 0, 8);
+    kafka.grow(&topic, 2);
+    kafka.produce(&topic, 1, 3);
+    assert_eq!(consume(&consumer, 3), (0..3).map(|n| format!("{topic}/1@{n}")).collect::<Vec<_>>());
+    wait_for("the refusal said", DEADLINE, || match consumer.health() {
+        health if health.problems.iter().any(|problem| problem.contains("head_out_of_range")) => Ok(()),
+        health => Err(format!("{health:?}")),
+    });
+    assert_eq!(setup.position(&topic, 0), Some(5));
+    consumer.commit(in_hand).expect("taken");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::cli::exit::Failure;
 use crate::cli::records::RecordFormat;
 use crate::cli::stop::Stop;
 use crate::commit::Receipt;
+use crate::fingerprint::fnv1a;
 use crate::journal::CommitError;
 use crate::kafka::{Batch, CommitFailed, JournaledConsumer};
 use crate::offset::{BatchNumber, Group, OffsetRange, TopicId, TopicName};
@@ -110,28 +111,16 @@ async fn print(batch: &Batch, stop: &mut Stop) -> Result<Worked, Failure> {
     }
 }
 
-/// A key that the same ranges of the same group and topics always have, and those of a topic made again have not: FNV-1a,
-/// 64 bits. For sinks that know what they have seen,
-/// and for the journal likewise.
+/// A key that the same ranges of the same group and topics always have, and those of a topic made again have not. For
+/// sinks that know what they have seen, and for the journal likewise.
 fn key(group: &Group, ranges: &[OffsetRange], topic_ids: &BTreeMap<TopicName, TopicId>) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut feed = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    for text in [group.app(), group.group()] {
-        feed(text.as_bytes());
-        feed(&[0]);
-    }
+    let mut bytes = format!("{}\0{}\0", group.app(), group.group()).into_bytes();
     for range in ranges {
-        feed(range.to_string().as_bytes());
-        feed(&[0]);
-        if let Some(id) = topic_ids.get(range.topic()) {
-            feed(id.as_bytes());
-        }
+        bytes.extend_from_slice(range.to_string().as_bytes());
+        bytes.push(0);
+        bytes.extend(topic_ids.get(range.topic()).into_iter().flat_map(TopicId::as_bytes));
     }
-    format!("{hash:016x}")
+    format!("{:016x}", fnv1a(&bytes))
 }
 
 /// Tells now and then how far it is, where somebody looks.

@@ -78,7 +78,7 @@ impl History<'_> {
         };
         match edge {
             Edge::After => self.as_of(seq, Vec::new()),
-            Edge::Before => self.as_of(previous(seq), found.ranges),
+            Edge::Before => self.as_of(seq.previous(), found.ranges),
         }
     }
 
@@ -122,7 +122,7 @@ impl History<'_> {
         let Some(Entry { body: Body::RolledBack(undone), .. }) = self.control.journal.entry(of)? else {
             return Err(nothing());
         };
-        let before = self.control.journal.positions_as_of(self.group(), previous(of))?;
+        let before = self.control.journal.positions_as_of(self.group(), of.previous())?;
         let before = before.map(|as_of| as_of.positions).unwrap_or_default();
         Ok(Meaning::Undo { of, moves: undone.correction.moves, before: Arc::new(before) })
     }
@@ -151,9 +151,4 @@ impl History<'_> {
         })?;
         Ok(found)
     }
-}
-
-/// The entry before `seq`.
-fn previous(seq: Seq) -> Seq {
-    Seq::ZERO.plus(seq.as_u64().saturating_sub(1))
 }

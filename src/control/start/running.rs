@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::evidence::{Evidence, Looks};
-use super::{LOOKS_IN_DEADLINE, StartError, StartRequest, Undecided, decided, not_held};
+use super::{Claim, LOOKS_IN_DEADLINE, StartError, StartRequest, Undecided, decided, may_start, owned};
 use crate::broker::Broker;
 use crate::control::{Control, UnknownGroup};
 use crate::entry::{Draft, Finding};
-use crate::journal::DecideError;
 use crate::offset::{BatchNumber, Epoch, Group, Seq, TopicPartition};
 use crate::positions::{RaisedBy, State};
 use crate::reconcile::{self, Decided, Occasion, StartPosition, Unsettled, Why};
@@ -29,11 +28,13 @@ pub struct Looked {
     pub findings: Vec<Finding>,
     /// What the next look has to settle.
     pub unsettled: Vec<Unsettled>,
+    /// What a policy forbids to correct: it is left as it is, and said again at each look.
+    pub refused: Vec<Finding>,
     /// The group's newest batch before the look, for the next one to know which batches came since.
     pub batch: BatchNumber,
 }
 
-/// Why a look while running came to nothing; the journal is unchanged.
+/// Why a look while running, or a start of one that goes on, came to nothing; the journal is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookError {
     /// Another process has started the group: this one stops.
@@ -65,8 +66,8 @@ pub struct Fenced {
 
 /// Looks at the partitions that the consumer of `request` reads, and at what is new to its topics; corrects, takes in,
 /// and answers what to assign anew. What would be corrected only if seen twice is looked at twice within the call. A
-/// value that is not known leaves the rest as it is; a second look that comes to nothing leaves what the first one came
-/// to, with what that left unsettled.
+/// value that is not known, and a correction that the policy forbids, keep nothing else from being settled; a second look
+/// that comes to nothing leaves what the first one came to, with what that left unsettled.
 ///
 /// `undoubted` is [`Looked::batch`] of the last look that left nothing unsettled.
 ///
@@ -83,7 +84,7 @@ pub fn look_while_running(
         let (_, looked) = control
             .journal
             .with_state(|state| rule(state, &request, &reading, None))
-            .map_err(|failed| failed.error(control, &request, ""))?;
+            .map_err(|undecided| undecided.error(&request, control, ""))?;
         return Ok(looked);
     };
     let mut looks = Looks::new(control.limits.second_look);
@@ -122,22 +123,6 @@ struct Reading {
     undoubted: Option<BatchNumber>,
 }
 
-enum Failed {
-    Fenced(Box<Fenced>),
-    UnknownGroup(UnknownGroup),
-    Undecided(Undecided),
-}
-
-impl Failed {
-    fn error(self, control: &Control, request: &StartRequest, brokers: &str) -> LookError {
-        match self {
-            Failed::Fenced(fenced) => LookError::Fenced(fenced),
-            Failed::UnknownGroup(unknown) => LookError::UnknownGroup(unknown),
-            Failed::Undecided(undecided) => undecided.error(&request.group, control, brokers).into(),
-        }
-    }
-}
-
 fn settle(
     control: &Control,
     broker: &dyn Broker,
@@ -153,8 +138,7 @@ fn settle(
     let decided = control.journal.decide(move |state| rule(state, &asked, &reading, Some(&evidence)));
     match decided {
         Ok((entries, looked)) => Ok(Looked { seq: entries.last().map_or(looked.seq, |entry| entry.seq), ..looked }),
-        Err(DecideError::Refused(failed)) => Err(failed.error(control, request, &brokers)),
-        Err(DecideError::Unavailable(error)) => Err(StartError::from(error).into()),
+        Err(error) => Err(Undecided::from(error).error(request, control, &brokers)),
     }
 }
 
@@ -164,28 +148,17 @@ fn rule(
     request: &StartRequest,
     reading: &Reading,
     evidence: Option<&Evidence>,
-) -> Result<(Vec<Draft>, Looked), Failed> {
-    let Some(group) = state.groups.get(&request.group) else {
-        return Err(Failed::UnknownGroup(UnknownGroup::new(state, &request.group)));
-    };
-    not_held(state, &request.group).map_err(|hold| Failed::Undecided(Undecided::Held(hold)))?;
-    if let Some(owner) = group.owner.as_ref().filter(|owner| **owner != request.owner) {
-        return Err(Failed::Fenced(Box::new(Fenced {
-            group: request.group.clone(),
-            owner: owner.clone(),
-            epoch: group.epoch,
-            raised_by: group.raised_by.clone(),
-            by: request.owner.clone(),
-        })));
-    }
+) -> Result<(Vec<Draft>, Looked), Undecided> {
+    let group = owned(state, request)?;
+    may_start(state, request, Claim::Own)?;
     let Some(evidence) = evidence else {
         let (epoch, seq, batch) = (group.epoch, state.seq, group.positions.batch);
-        let (positions, findings, unsettled) = (Vec::new(), Vec::new(), Vec::new());
-        return Ok((Vec::new(), Looked { epoch, seq, positions, findings, unsettled, batch }));
+        let (positions, findings, unsettled, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        return Ok((Vec::new(), Looked { epoch, seq, positions, findings, unsettled, refused, batch }));
     };
     let occasion = Occasion::Running { assigned: &reading.assigned, undoubted: reading.undoubted };
     let decision = reconcile::decide(&evidence.question(Some(group), request, occasion));
-    let Decided { epoch, findings, starts, drafts, unsettled } = decided(decision).map_err(Failed::Undecided)?;
+    let Decided { epoch, findings, starts, drafts, unsettled, refused } = decided(decision)?;
     let batch = evidence.observed.positions.batch;
-    Ok((drafts, Looked { epoch, seq: state.seq, positions: starts, findings, unsettled, batch }))
+    Ok((drafts, Looked { epoch, seq: state.seq, positions: starts, findings, unsettled, refused, batch }))
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::broker::{Ask, Look, Seen};
 use crate::commit::Commit;
 use crate::control::{self, Limits};
+use crate::entry::{Body, Verdict};
 use crate::journal::{Clock, CommitError, Journal, Options, Order};
 use crate::offset::{BatchNumber, Offset, OffsetRange, Timestamp, TopicPartition};
 use crate::reconcile::tests::script;
@@ -314,6 +315,35 @@ fn c14c_two_owners_at_once_get_two_epochs_and_the_positions_once() {
 }
 
 #[test]
+fn a_restart_never_takes_a_group_back_from_an_owner_that_started_meanwhile() {
+    // A rollback has moved the group; while A, which goes on by itself, looks at the broker, B starts.
+    let scene = Scene::with(&["C t#1 0=0..520"], |broker, journal| {
+        let journal = journal.clone();
+        let after_look = move |taken: usize| {
+            if taken == 2 {
+                let (epoch, body) =
+                    ("2".parse().unwrap(), Body::Started { owner: "B".into(), isolation: Isolation::default() });
+                let draft = Draft { group: Some(script::group()), epoch, body };
+                journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
+            }
+        };
+        ScriptedBroker { after_look: Box::new(after_look), ..broker }
+    });
+    scene.start("A", "t", "").unwrap();
+    for _ in 0..2 {
+        let again = start_again(&scene.control, request("A", "t", ""));
+        let Err(LookError::Fenced(fenced)) = again else { panic!("{again:?}") };
+        assert_eq!((fenced.owner.as_str(), fenced.epoch.as_u64(), fenced.by.as_str()), ("B", 2, "A"));
+    }
+    assert_eq!(scene.entries(), "started reconciled started");
+    // B goes on; and whoever starts as a process does takes it over.
+    assert_eq!(start_again(&scene.control, request("B", "t", "")).unwrap().epoch.as_u64(), 2);
+    assert_eq!(told(&scene.start("A", "t", "")), "epoch 3 seq 4 t/0@0 in_range");
+    let unknown = StartRequest { group: Group::new("default", "none").unwrap(), ..request("A", "t", "") };
+    assert!(matches!(start_again(&scene.control, unknown), Err(LookError::UnknownGroup(_))));
+}
+
+#[test]
 fn a_dry_run_says_the_same_and_writes_nothing() {
     let scene = Scene::new(&["C t#1 0=0..520"]);
     let dry = StartRequest { dry_run: true, ..request("A", "t", "") };
@@ -382,18 +412,44 @@ fn c15b_c18_a_running_consumer_learns_of_growth_expiry_and_recreation_in_one_cal
     assert_eq!(scene.entries(), "started reconciled reconciled partitions_added reconciled");
 }
 
-#[test]
-fn a_second_look_that_is_refused_keeps_what_the_first_one_journaled() {
+fn looks_twice(second: &str) -> (Scene, Looked) {
     // A topic has grown while another one was recreated, which the policy forbids.
-    let looks = ["C t#1 0=0..520 u#2 0=0..9", "C t#1 0=0..520 1=4..9 u#3 0=0..3"];
-    let scene = Scene::new(&looks);
+    let scene = Scene::new(&["C t#1 0=0..520 u#2 0=0..9", "C t#1 0=0..520 1=4..9 u#3 0=0..3", second]);
     let request = request("A", "t u", "recreated=fail");
     start(&scene.control, request.clone()).unwrap();
     let assigned = BTreeSet::from([script::at("t/0"), script::at("u/0")]);
     let looked = look_while_running(&scene.control, &request, &assigned, None).unwrap();
     let shown: Vec<_> = looked.positions.iter().map(|start| format!("{}@{}", start.at, start.offset)).collect();
     assert_eq!(shown, ["t/1@4"]);
+    assert_eq!((scene.position("t/1").as_u64(), scene.position("u/0").as_u64()), (4, 0));
+    assert_eq!(scene.entries(), "started reconciled partitions_added");
+    (scene, looked)
+}
+
+#[test]
+fn a_second_look_that_is_refused_keeps_what_the_first_one_journaled() {
+    let (_scene, looked) = looks_twice("D t#1 0=0..520 1=4..9 u#3 0=0..3");
     assert!(!looked.unsettled.is_empty());
-    assert_eq!(scene.position("t/1").as_u64(), 4);
+}
+
+#[test]
+fn a_correction_that_the_policy_forbids_keeps_no_growth_from_being_journaled() {
+    let (scene, looked) = looks_twice("C t#1 0=0..520 1=4..9 u#3 0=0..3");
+    let refused: Vec<_> = looked.refused.iter().map(|finding| finding.verdict).collect();
+    assert_eq!((refused, looked.unsettled), (vec![Verdict::TopicRecreated], Vec::new()));
+    // The same in one look: nobody has to see twice that the log's start has passed the position.
+    let looks = ["C t#1 0=0..9 u#2 0=0..9", "C t#1 0=5..9 u#2 0=0..9 1=0..3"];
+    let scene = {
+        drop(scene);
+        Scene::new(&looks)
+    };
+    let request = request("A", "t u", "head=fail");
+    start(&scene.control, request.clone()).unwrap();
+    let assigned = BTreeSet::from([script::at("t/0"), script::at("u/0")]);
+    for grown in [vec![script::at("u/1")], vec![]] {
+        let looked = look_while_running(&scene.control, &request, &assigned, None).unwrap();
+        assert_eq!(looked.positions.into_iter().map(|start| start.at).collect::<Vec<_>>(), grown);
+        assert_eq!(looked.refused[0].verdict, Verdict::HeadOutOfRange);
+    }
     assert_eq!(scene.entries(), "started reconciled partitions_added");
 }

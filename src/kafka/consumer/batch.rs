@@ -76,6 +76,11 @@ impl Batch {
         self.cut.take().expect("taken only once, as the batch is taken with it")
     }
 
+    /// Of which positions it was read.
+    pub(super) fn generation(&self) -> u64 {
+        self.cut().generation
+    }
+
     /// The number that it will likely get in the journal: others may commit to the group before it.
     pub fn number(&self) -> BatchNumber {
         self.cut().number

@@ -221,6 +221,16 @@ impl Cutter {
         (self.bytes, self.since) = (0, None);
         taken
     }
+
+    /// Takes ranges without records back, which were cut last and not committed: the next cut has them again.
+    pub(super) fn give_back(&mut self, ranges: &[OffsetRange]) {
+        for range in ranges {
+            if let Some(index) = self.by_name.get(&range.topic_partition()) {
+                self.places[*index as usize].from = range.from_offset();
+            }
+        }
+        self.since.get_or_insert_with(Instant::now);
+    }
 }
 
 /// What was cut.

@@ -45,13 +45,24 @@ pub enum BeginError {
     Thread(#[from] std::io::Error),
 }
 
+/// Why a batch can't be committed any more.
+#[derive(Debug, thiserror::Error)]
+pub enum Moved {
+    /// The journal refused it.
+    #[error(transparent)]
+    Refused(Refused),
+    /// The consumer has taken the group's positions anew since it was read: its records are handed out again.
+    #[error("the positions were taken anew since it was read")]
+    TakenAnew,
+}
+
 /// What became of a batch that has no receipt. The journal is unchanged by it.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitFailed {
-    /// The group was moved since the batch was read. The batch is dropped; the consumer takes the new positions by itself
-    /// and goes on: ask for the next batch.
-    #[error("dropped: {0}; the consumer goes on from the new positions")]
-    Moved(Refused),
+    /// The group was moved since the batch was read, or it is held. The batch is dropped; the consumer takes the group's
+    /// positions by itself, of a held group once it is released, and goes on: ask for the next batch.
+    #[error("dropped: {0}; the consumer goes on from the group's positions")]
+    Moved(Moved),
     /// Another process has the group, or the consumer can't go on.
     #[error(transparent)]
     Stopped(#[from] StopReason),

@@ -120,15 +120,31 @@ impl Handover {
         }
     }
 
-    /// Whether all that was cut is committed.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Whether all that was cut in this generation is committed.
+    pub(super) fn is_settled(&self, generation: u64) -> bool {
         let state = self.state();
-        state.in_hand == 0 && state.ready.is_empty()
+        generation == state.generation && state.in_hand == 0 && state.ready.is_empty()
+    }
+
+    /// Whether batches of this generation can still be committed.
+    pub(super) fn is_current(&self, generation: u64) -> bool {
+        generation == self.state().generation
+    }
+
+    /// Gives up a generation, if it still is the present one: the reading thread takes positions anew.
+    pub(super) fn give_up(&self, generation: u64) {
+        let state = self.state();
+        if generation == state.generation {
+            self.raise_generation(state);
+        }
     }
 
     /// Drops what is ready, and will drop what is in hands: positions are taken anew.
     pub(super) fn new_generation(&self) -> u64 {
-        let mut state = self.state();
+        self.raise_generation(self.state())
+    }
+
+    fn raise_generation(&self, mut state: MutexGuard<'_, State>) -> u64 {
         state.generation += 1;
         state.in_hand = 0;
         let dropped = std::mem::take(&mut state.ready);

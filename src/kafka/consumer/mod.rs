@@ -20,7 +20,7 @@ use self::batch::CutBatch;
 pub use self::batch::{Batch, Record};
 pub use self::config::{Config, Cut, Discovery, Health};
 use self::cutter::Cutter;
-pub use self::error::{BeginError, CommitFailed, StopReason};
+pub use self::error::{BeginError, CommitFailed, Moved, StopReason};
 use self::handover::Handover;
 use self::scout::{Order, Scout};
 use self::steer::{Start, Steer};
@@ -30,6 +30,7 @@ use crate::commit::{Receipt, Refused};
 use crate::control::{Control, StartRequest, Started};
 use crate::journal::{CommitError, Journal};
 use crate::offset::{BatchNumber, Group, Isolation};
+use crate::positions::GroupState;
 
 /// How long a stop may take; what has not ended by then is left to itself: a look waits for a silent broker, and writes
 /// nothing that matters to a process that ends.
@@ -168,6 +169,7 @@ impl JournaledConsumer {
     ///
     /// See [`CommitFailed`].
     pub fn commit(&self, batch: Batch) -> Result<Receipt, CommitFailed> {
+        let batch = self.current(batch)?;
         let done = self.journal.commit(batch.commit(&self.group));
         self.settle(batch.into_cut(), done)
     }
@@ -179,8 +181,20 @@ impl JournaledConsumer {
     ///
     /// See [`CommitFailed`].
     pub async fn commit_async(&self, batch: Batch) -> Result<Receipt, CommitFailed> {
+        let batch = self.current(batch)?;
         let done = self.journal.commit_async(batch.commit(&self.group)).await;
         self.settle(batch.into_cut(), done)
+    }
+
+    /// The batch, unless its records are handed out again: the journal would take it where the epoch is the same still, as
+    /// after a hold.
+    fn current(&self, batch: Batch) -> Result<Batch, CommitFailed> {
+        if self.handover.is_current(batch.generation()) {
+            return Ok(batch);
+        }
+        drop_for_good(batch);
+        self.is_anothers()?;
+        Err(CommitFailed::Moved(Moved::TakenAnew))
     }
 
     fn settle(&self, cut: Box<CutBatch>, done: Result<Receipt, CommitError>) -> Result<Receipt, CommitFailed> {
@@ -190,29 +204,43 @@ impl JournaledConsumer {
                 self.handover.done(generation);
                 Ok(receipt)
             }
-            Err(CommitError::Refused(refused)) => {
-                let fenced = matches!(refused, Refused::Fenced { .. } | Refused::OtherIncarnation { .. });
-                if !fenced {
+            Err(CommitError::Refused(refused)) => match refused {
+                Refused::Fenced { .. } | Refused::OtherIncarnation { .. } => {
+                    self.handover.done(generation);
+                    self.is_anothers()?;
+                    Err(CommitFailed::Moved(Moved::Refused(refused)))
+                }
+                // Released by now, perhaps, under the same epoch: only this tells the reading thread to begin anew.
+                Refused::Held { .. } => {
+                    self.handover.give_up(generation);
+                    Err(CommitFailed::Moved(Moved::Refused(refused)))
+                }
+                Refused::Invalid(_)
+                | Refused::UnknownGroup { .. }
+                | Refused::JournalBehind { .. }
+                | Refused::KeyConflict { .. }
+                | Refused::TooLarge { .. } => {
                     self.handover.give_back(cut);
-                    return Err(CommitFailed::Refused(refused));
+                    Err(CommitFailed::Refused(refused))
                 }
-                self.handover.done(generation);
-                let state = self
-                    .journal
-                    .with_state(|state| state.groups.get(&self.group).map(|group| (group.owner.clone(), group.epoch)));
-                match state {
-                    Some((Some(owner), epoch)) if owner != self.owner => {
-                        let reason = StopReason::Fenced { owner, epoch };
-                        self.handover.end(reason.clone());
-                        Err(CommitFailed::Stopped(reason))
-                    }
-                    _ => Err(CommitFailed::Moved(refused)),
-                }
-            }
+            },
             Err(CommitError::Unavailable(error)) => {
                 self.handover.end(StopReason::Journal(error.to_string()));
                 Err(CommitFailed::Journal(error))
             }
+        }
+    }
+
+    /// Stops where another process has the group.
+    fn is_anothers(&self) -> Result<(), StopReason> {
+        let owned = |group: &GroupState| (group.owner.clone(), group.epoch);
+        match self.journal.with_state(|state| state.groups.get(&self.group).map(owned)) {
+            Some((Some(owner), epoch)) if owner != self.owner => {
+                let reason = StopReason::Fenced { owner, epoch };
+                self.handover.end(reason.clone());
+                Err(reason)
+            }
+            _ => Ok(()),
         }
     }
 

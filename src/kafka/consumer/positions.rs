@@ -74,10 +74,11 @@ impl Worker {
         let starts: Vec<StartPosition> = found.starts.iter().filter(moved).cloned().collect();
         let mut resumed = self.cutter.stalled();
         resumed.retain(|(at, _)| !starts.iter().any(|start| start.at == *at));
-        if !current && !resumed.is_empty() {
-            // It says nothing about those that stopped.
+        let stalled = resumed.len();
+        // Of an older generation it says nothing about those that stopped; a policy may leave them where they are.
+        resumed.retain(|(at, _)| current && !found.refused.contains(at));
+        if resumed.len() < stalled {
             self.ask_again = Some(Instant::now() + RETRY);
-            resumed.clear();
         }
         if starts.is_empty() && resumed.is_empty() {
             return Ok(());

@@ -61,11 +61,8 @@ impl Worker {
     fn read(&mut self) -> Flow {
         let mut events = Vec::new();
         while !self.stopping() {
-            if self.newest.has_changed().unwrap_or(false) {
-                self.newest.mark_unchanged();
-                if self.is_overtaken()? {
-                    self.restart()?;
-                }
+            if self.has_moved()? {
+                self.restart()?;
             }
             while let Ok(report) = self.reports.try_recv() {
                 self.apply(report)?;
@@ -125,6 +122,19 @@ impl Worker {
         }
     }
 
+    /// Whether positions are to be taken anew: the group has moved, as the journal's new entries say, or a commit was told
+    /// that it is held.
+    fn has_moved(&mut self) -> Result<bool, StopReason> {
+        if !self.handover.is_current(self.generation) {
+            return Ok(true);
+        }
+        if !self.newest.has_changed().unwrap_or(false) {
+            return Ok(false);
+        }
+        self.newest.mark_unchanged();
+        self.is_overtaken()
+    }
+
     /// Whether the group moved on without this consumer; fails where another process has it.
     pub(super) fn is_overtaken(&self) -> Result<bool, StopReason> {
         let (epoch, owner, held) = self.journal.with_state(|state| {
@@ -142,7 +152,7 @@ impl Worker {
         if self.cutter.has_records() {
             return self.hand_over();
         }
-        if !self.handover.is_settled() {
+        if !self.handover.is_settled(self.generation) {
             return Ok(()); // The next batch takes them along.
         }
         let taken = self.cutter.take();
@@ -152,18 +162,18 @@ impl Worker {
         let cut = self.batch(taken);
         match self.journal.commit(cut.commit(&self.group)) {
             Ok(_) => Ok(()),
-            // The group's new epoch is seen in a moment, and everything taken anew.
+            // A refusal that is not the epoch's (a retired topic) may end: what was passed is kept for the next commit.
             Err(CommitError::Refused(refused)) => {
                 tracing::debug!("committing passed markers: {refused}");
-                self.restart_if_overtaken()
+                if self.is_overtaken()? {
+                    return self.restart();
+                }
+                self.number = cut.number.previous();
+                self.cutter.give_back(&cut.ranges);
+                Ok(())
             }
             Err(CommitError::Unavailable(error)) => Err(StopReason::Journal(error.to_string())),
         }
-    }
-
-    fn restart_if_overtaken(&mut self) -> Flow {
-        // A refusal that is not the epoch's (a retired topic) would come again for ever.
-        if self.is_overtaken()? { self.restart() } else { Ok(()) }
     }
 
     fn batch(&mut self, taken: Taken) -> Box<CutBatch> {
@@ -194,12 +204,9 @@ impl Worker {
             if self.stopping() {
                 return Ok(());
             }
-            if self.newest.has_changed().unwrap_or(false) {
-                self.newest.mark_unchanged();
-                if self.is_overtaken()? {
-                    drop(cut);
-                    return self.restart();
-                }
+            if self.has_moved()? {
+                drop(cut);
+                return self.restart();
             }
         }
     }

@@ -27,7 +27,7 @@ unsafe impl Sync for Handle {}
 impl Handle {
     /// A client of the consumer kind, which asks as well as it reads.
     pub(in crate::kafka) fn new(config: &ClientConfig, own: &[(&str, &str)]) -> Result<Handle, ClientError> {
-        let failed = |why: String| ClientError { brokers: config.brokers().to_owned(), why };
+        let failed = |why: String| ClientError { brokers: config.brokers().to_owned(), property: None, why };
         // SAFETY: makes a new object, ours until `rd_kafka_new` takes it.
         let conf = unsafe { sys::rd_kafka_conf_new() };
         let mut background_callbacks = false;
@@ -35,7 +35,7 @@ impl Handle {
             if let Err(why) = set(conf, name, value) {
                 // SAFETY: not used afterwards.
                 unsafe { sys::rd_kafka_conf_destroy(conf) };
-                return Err(failed(why));
+                return Err(ClientError { property: Some(name.to_owned()), ..failed(why) });
             }
             background_callbacks |= value.eq_ignore_ascii_case("OAUTHBEARER");
         }

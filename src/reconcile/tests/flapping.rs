@@ -38,8 +38,10 @@ fn c13_fewer_partitions_under_the_same_id_are_unknown_however_often() {
          look C t#1 0=0..520 1=0..9
          look C t#1 0=0..520 1=0..9
          start A t",
-        "again t/2: not in the answer, though it is the same topic
-         again t/3: not in the answer, though it is the same topic",
+        "again t/2: the journal has partition 2, but b:9092 lists 2 partitions under the same topic id; if that \
+         stays so, a commit named it by mistake: once the topic has 3 partitions, the group can start
+         again t/3: the journal has partition 3, but b:9092 lists 2 partitions under the same topic id; if that \
+         stays so, a commit named it by mistake: once the topic has 4 partitions, the group can start",
     );
     check(
         "have C t 0@500 1@5 2@5 3@5
@@ -176,5 +178,42 @@ fn c11_c12_a_refusal_repeats_and_a_correction_happens_once() {
             "epoch 2\nt/0 0 in_range\n".repeat(2),
         ]
         .concat(),
+    );
+}
+
+#[test]
+fn a_partition_that_a_stray_commit_named_is_said_and_found_cut_once_the_topic_has_it() {
+    check(
+        "have C t#1 0@5 1@0 2@0
+         commit t/7 0..100
+         look C t#1 0=0..10 1=0..0 2=0..0
+         start A t
+         look C t#1 0=0..10 1=0..0 2=0..0
+         start A t
+         look C t#1 0=0..10 1=0..0 2=0..0 3=0..0 4=0..0 5=0..0 6=0..0 7=0..0
+         start A t
+         look C t#1 0=0..10 1=0..0 2=0..0 3=0..0 4=0..0 5=0..0 6=0..0 7=0..0
+         start A t",
+        "again t/7: the journal has partition 7 (batch 1), but b:9092 lists 3 partitions under the same topic id; if that \
+         stays so, a commit named it by mistake: once the topic has 8 partitions, the group can start
+         again t/7: the journal has partition 7 (batch 1), but b:9092 lists 3 partitions under the same topic id; if that \
+         stays so, a commit named it by mistake: once the topic has 8 partitions, the group can start
+         again t/7: truncated, seen once; a second look must agree
+         epoch 2
+         t/0 5 in_range
+         t/1 0 in_range
+         t/2 0 in_range
+         t/3 0 partition_added
+         t/4 0 partition_added
+         t/5 0 partition_added
+         t/6 0 partition_added
+         t/7 0 truncated
+         found partition_added t/3 start 0
+         found partition_added t/4 start 0
+         found partition_added t/5 start 0
+         found partition_added t/6 start 0
+         found truncated t/7 at 100 start 0 ([0, 100) was read, but is gone from the log)
+         reconciled t/7 100->0
+         partitions_added t/3 none->0 t/4 none->0 t/5 none->0 t/6 none->0",
     );
 }

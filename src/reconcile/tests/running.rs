@@ -83,8 +83,9 @@ fn c15b_what_expired_is_a_loss_and_reading_goes_on_also_there() {
          look C t#1 0=600..800 1=?
          policy head=fail
          run t/0 t/1 : t",
-        "refused
-         found head_out_of_range t/0 at 500 loss [500,600)",
+        "epoch 1
+         refused found head_out_of_range t/0 at 500 loss [500,600)
+         unsettled t/1: earliest: timed out",
     );
 }
 

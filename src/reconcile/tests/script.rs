@@ -315,6 +315,10 @@ pub fn print(decision: &Decision, out: &mut String) {
                 writeln!(out, "{} {} {}", start.at, start.offset, start.verdict.as_str()).unwrap();
             }
             decided.findings.iter().for_each(|finding| print_finding(finding, out));
+            for finding in &decided.refused {
+                out.push_str("refused ");
+                print_finding(finding, out);
+            }
             decided.drafts.iter().for_each(|draft| print_body(&draft.body, out));
             decided.unsettled.iter().for_each(|u| writeln!(out, "unsettled {u}").unwrap());
         }

@@ -276,3 +276,31 @@ fn another_cluster_says_nothing_of_this_group() {
         assert_eq!(world.plan(&request(&["after", "1"])).partitions[0].outcome, outcome, "{seen}");
     }
 }
+
+/// A rollback takes no partition out of the positions: one that a stray commit named stays as it is.
+#[test]
+fn a_partition_that_the_topic_has_not_is_left_where_it_is() {
+    check(
+        "topic t A t/0=0
+         commit t/0:0..10
+         commit t/7:0..100
+         broker t A 0:0..10
+         plan before 2
+         plan before 2 leave_unmovable
+         plan before 1 leave_unmovable
+         execute",
+        "
+        t/0 10 -> 10 unchanged
+        t/7 100 -> - start 100 unknown
+        refused: t/7: the broker did not say where it is (the broker lists fewer partitions than the group has); \
+        leave_unmovable leaves it where it is and moves the others
+        nothing to do
+        t/0 10 -> 10 unchanged
+        t/7 100 -> - start 100 unknown
+        nothing to do
+        t/0 10 -> 0 exact replayed 10
+        t/7 100 -> - start 100 unknown
+        seq 4 epoch 2: before batch 1
+        t/0 10 -> 0 replaying until 10",
+    );
+}

@@ -190,6 +190,39 @@ fn an_undo_of_a_skip_goes_back_and_what_was_skipped_is_no_loss_any_more() {
     );
 }
 
+/// As what is past the end: a typing error is no way to begin anew.
+#[test]
+fn a_shift_below_0_goes_to_the_earliest_only_if_allowed() {
+    check(
+        "topic t A t/0=0 t/1=0
+         commit t/0:0..50 t/1:0..500
+         broker t A 0:0..600 1:0..600
+         plan shift -100
+         execute
+         plan shift -100 allow_clamp
+         commit t/0:50..60
+         broker t A 0:20..600 1:0..600
+         execute
+         plan shift -100 allow_clamp
+         execute",
+        "
+        t/0 50 -> - start 0 expired replayed 50
+        t/1 500 -> 400 exact replayed 100
+        refused: t/0: it would go below offset 0; allow_clamp starts at 0
+        t/0: it would go below offset 0; allow_clamp starts at 0
+        t/0 50 -> - start 0 expired replayed 50
+        t/1 500 -> 400 exact replayed 100
+        outdated
+        t/0 60 -> 0 start 20 expired replayed 40 lost 20
+        t/1 500 -> 400 exact replayed 100
+        t/0 60 -> - start 20 expired replayed 40
+        t/1 500 -> 400 exact replayed 100
+        seq 4 epoch 2: given offsets of 2 partitions
+        t/0 60 -> 20 replaying until 60
+        t/1 500 -> 400 replaying until 500",
+    );
+}
+
 #[test]
 fn relative_targets_are_executed_at_the_offsets_of_the_plan() {
     // C26d
@@ -207,6 +240,7 @@ fn relative_targets_are_executed_at_the_offsets_of_the_plan() {
          broker t A 0:0..800
          execute
          plan shift -1000
+         plan shift -700
          plan shift 1000 allow_clamp
          broker t A 0:0..900
          execute",
@@ -219,6 +253,8 @@ fn relative_targets_are_executed_at_the_offsets_of_the_plan() {
         seq 6 epoch 3: t/0 to 700
         t/0 450 -> 700
         loss t/0 450..700 skipped
+        t/0 700 -> - start 0 expired replayed 700
+        refused: t/0: it would go below offset 0; allow_clamp starts at 0
         t/0 700 -> 0 exact replayed 700
         t/0 700 -> 1700 start 800 beyond_end skipped 100
         seq 7 epoch 4: t/0 to 800

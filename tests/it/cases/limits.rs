@@ -196,9 +196,11 @@ fn limits_of_numbers() {
         commit g orders/0 0..9223372036854775806
         plan g shift 100
         plan g shift -9223372036854775808
+        plan g shift -9223372036854775806
         execute g offset 9223372036854775807
         commit g orders/0 9223372036854775807..9223372036854775807
         execute g shift -9223372036854775808
+        execute g shift -9223372036854775808 clamp
         execute g seq 9223372036854775807
         execute g before 9223372036854775807
         execute g before 0
@@ -212,10 +214,13 @@ fn limits_of_numbers() {
         orders/0 from 0 new_group
         batch 1 seq 3
         orders/0 9223372036854775806 -> 9223372036854775807 exact skipped 1
+        orders/0 9223372036854775806 -> - start 0 expired replayed 9223372036854775806
+        not executable: orders/0: it would go below offset 0; allow_clamp starts at 0
         orders/0 9223372036854775806 -> 0 exact replayed 9223372036854775806
         executed seq 4 epoch 2
         orders/0 9223372036854775806 -> 9223372036854775807
         batch 2 seq 5
+        refused: orders/0: it would go below offset 0; allow_clamp starts at 0
         executed seq 6 epoch 3
         orders/0 9223372036854775807 -> 0 replaying to 9223372036854775807
         refused: seq "9223372036854775807": above 6, the newest entry of this journal
