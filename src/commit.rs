@@ -73,6 +73,11 @@ impl Commit {
         &self.group
     }
 
+    /// The epoch that it was read under.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// The ranges, ordered by topic-partition, one for each.
     pub fn ranges(&self) -> &[OffsetRange] {
         &self.ranges

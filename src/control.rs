@@ -2,7 +2,7 @@
 //! and runs it in the journal's writer. Calls block.
 
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 pub mod rollback;
 pub mod start;
 pub mod steer;
@@ -15,7 +15,7 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
-pub use self::rollback::{ExecuteError, Executed, PlanError, execute, plan};
+pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
 pub use self::start::{Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start};
 pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
@@ -58,7 +58,8 @@ pub struct UnknownGroup {
 }
 
 impl UnknownGroup {
-    fn new(state: &State, group: &Group) -> Self {
+    /// What to say of a group that `state` does not have.
+    pub fn new(state: &State, group: &Group) -> Self {
         let namesakes = state.groups.keys().filter(|other| other.group() == group.group());
         UnknownGroup { group: group.clone(), apps: namesakes.map(|other| other.app().to_owned()).collect() }
     }

@@ -17,6 +17,7 @@
 //! - [`control`]: start, plan, execute: fetches the look, runs the decision in the journal's writer.
 //! - [`wire`]: the JSON shapes of the command line and the server.
 //! - `kafka` (feature `kafka`): the only place that knows rdkafka.
+//! - `server` (feature `server`): the only place that knows axum.
 //! - `cli` (feature `cli`): one file a command.
 
 pub mod offset;
@@ -43,6 +44,9 @@ pub mod wire;
 
 #[cfg(feature = "kafka")]
 pub mod kafka;
+
+#[cfg(feature = "server")]
+pub mod server;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -195,7 +195,13 @@ impl fmt::Display for Unsettled {
             (Some(topic), None) => write!(f, "{topic}: ")?,
             (None, _) => {}
         }
-        match &self.why {
+        fmt::Display::fmt(&self.why, f)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Why::Unknown(why) => f.write_str(why),
             Why::Once(verdict) => write!(f, "{}, seen once; a second look must agree", verdict.as_str()),
         }

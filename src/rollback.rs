@@ -15,6 +15,8 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use crate::broker::Look;
 use crate::offset::{Epoch, Offset, TopicPartition};
 use crate::positions::{GroupState, Positions};
@@ -25,7 +27,8 @@ use self::step::Step;
 pub use self::target::{Edge, Meaning, Moment, Target, parse_duration};
 
 /// Why a partition would go where it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// To the target.
     Exact,

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::journal::Order;
-use crate::offset::{Group, Invalid, Isolation, Timestamp};
+use crate::cli::exit::Failure;
+use crate::cli::seat::Ask;
+use crate::offset::{Group, Invalid, Isolation, Seq, Timestamp};
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -122,33 +123,57 @@ pub enum NestedFormat {
     Json,
 }
 
-/// A part of a list: what is shown, from where, in which order.
+/// A part of a list: how much, from where, in which order.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Which part")]
+pub struct ListArgs {
+    /// At most so many, 1 to 1000
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000), value_name = "N")]
+    limit: u16,
+    /// Go on where an earlier answer ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// The newest last (asc) or first (desc); groups go by their names [default: desc, of groups asc]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    order: Option<OrderArg>,
+}
+
+impl ListArgs {
+    /// The request for this part of the list.
+    pub fn of(&self, ask: Ask) -> Ask {
+        let order = self.order.map(|order| match order {
+            OrderArg::Asc => "asc",
+            OrderArg::Desc => "desc",
+        });
+        ask.with("limit", Some(self.limit)).with("cursor", self.cursor.as_ref()).with("order", order)
+    }
+}
+
+/// A part of a list of what was recorded.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Which part")]
 pub struct PageArgs {
-    /// At most so many, 1 to 1000
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000), value_name = "N")]
-    pub limit: u16,
-    /// Go on where an earlier answer ended
-    #[arg(long, value_name = "CURSOR")]
-    pub cursor: Option<String>,
-    /// Newest or oldest first
-    #[arg(long, value_enum, default_value_t = OrderArg::Desc, value_name = "ORDER")]
-    pub order: OrderArg,
+    #[command(flatten)]
+    list: ListArgs,
     /// Recorded at or after this time (RFC 3339 with a zone)
     #[arg(long, value_name = "TIME")]
-    pub from: Option<Timestamp>,
+    from: Option<Timestamp>,
     /// Recorded before this time (RFC 3339 with a zone)
     #[arg(long, value_name = "TIME")]
-    pub to: Option<Timestamp>,
+    to: Option<Timestamp>,
 }
 
-impl From<OrderArg> for Order {
-    fn from(arg: OrderArg) -> Order {
-        match arg {
-            OrderArg::Asc => Order::Ascending,
-            OrderArg::Desc => Order::Descending,
+impl PageArgs {
+    /// The request for this part of the list, whose cursors are numbers.
+    ///
+    /// # Errors
+    ///
+    /// The cursor is none: told before a journal is opened for it.
+    pub fn of(&self, ask: Ask) -> Result<Ask, Failure> {
+        if let Some(text) = self.list.cursor.as_deref().filter(|text| text.parse::<Seq>().is_err()) {
+            return Err(Failure::Usage(format!("--cursor {text}: not one that an earlier answer gave")));
         }
+        Ok(self.list.of(ask).with("from", self.from).with("to", self.to))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
 use crate::entry::{Note, NoteKind};
 use crate::offset::BatchNumber;
 use crate::wire;
@@ -25,7 +26,7 @@ pub struct Show {
     #[arg(value_name = "N")]
     batch: BatchNumber,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
 }
@@ -33,29 +34,25 @@ pub struct Show {
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let entry = opening::batch_entry(&journal, &group, self.batch)?;
-        opening::close(journal);
-        let Some(batch) = wire::Batch::of(&entry) else {
-            return Err(Failure::NotFound(format!("no batch {} of group {group}", self.batch)));
-        };
+        let ask = Ask::of(&group, &format!("/batches/{}", self.batch));
+        let answer = Seat::ask_once(&self.place, &Needs::default(), ask)?;
         match self.output.output {
-            NestedFormat::Json => out.json(&batch),
-            NestedFormat::Table => write_table(out, &group.to_string(), &batch),
+            NestedFormat::Json => answer.print(out),
+            NestedFormat::Table => write_table(out, &group.to_string(), &answer.read()?),
         }
     }
 }
 
-fn write_table(out: &mut Out, group: &str, batch: &wire::Batch<'_>) -> Result<(), Failure> {
+fn write_table(out: &mut Out, group: &str, batch: &wire::Batch) -> Result<(), Failure> {
     let now = times::now();
     out.line(format!("batch {} of group {group}, seq {}, epoch {}", batch.batch, batch.seq, batch.epoch))?;
     out.line(format!("recorded   {}", times::with_distance(batch.recorded_at, now)))?;
     out.line(format!("batch time {}", times::with_distance(batch.batch_time, now)))?;
-    if let Some(key) = batch.key {
+    if let Some(key) = &batch.key {
         out.line(format!("key        {}", key.escape_debug()))?;
     }
     let mut rows = Rows::new(&["topic", ">partition", ">from", ">until", ">offsets", "notes"]);
-    for range in batch.ranges {
+    for range in &batch.ranges {
         let notes = batch.notes.iter().filter(|n| n.topic == *range.topic() && n.partition == range.partition());
         rows.push([
             range.topic().to_string(),

@@ -3,6 +3,7 @@
 mod ends;
 mod hand;
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use self::hand::{Handed, Hands, Progress};
 use crate::cli::args::{JournalArg, bytes, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
+use crate::cli::hosting::{AccessArgs, Hosting};
 use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::opening;
 use crate::cli::policy::PolicyArgs;
@@ -51,7 +53,7 @@ pub struct Consume {
     #[command(flatten)]
     journal: JournalArg,
     /// When a batch counts as committed: fsync (on the device), process (handed to the system) or interval=200ms
-    #[arg(long, default_value = "fsync", value_parser = durability, value_name = "WHEN")]
+    #[arg(long, default_value = "fsync", value_parser = opening::durability, value_name = "WHEN")]
     durability: Durability,
     /// Records of a batch, at most
     #[arg(long, default_value = "10000", value_name = "N", help_heading = "Batches")]
@@ -75,33 +77,28 @@ pub struct Consume {
     policy: PolicyArgs,
     #[command(flatten)]
     kafka: KafkaArgs,
+    /// Serve HTTP at this address too, beside the loopback port for this machine's commands; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "HTTP")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// How often to look for new partitions and topics, and for what became of those there are; 0 is off
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
     discovery_interval: Duration,
 }
 
-/// Reads `fsync`, `process` or `interval=TIME`.
-fn durability(text: &str) -> Result<Durability, String> {
-    match (text, text.strip_prefix("interval=")) {
-        ("fsync", _) => Ok(Durability::Fsync),
-        ("process", _) => Ok(Durability::Process),
-        (_, Some(time)) => match duration(time)? {
-            Duration::ZERO => Err("an interval above 0".to_owned()),
-            time => Ok(Durability::Interval(time)),
-        },
-        _ => Err("write fsync, process or interval=200ms".to_owned()),
-    }
-}
-
 impl Consume {
     pub(super) fn run(self, progress: bool) -> Result<(), Failure> {
         let group = Group::new(&self.app, &self.group)?;
+        if self.listen.is_none() && self.access.is_given() {
+            return Err(Failure::Usage("--token-file and --allow-host go with --listen".to_owned()));
+        }
         let client = self.kafka.needed()?;
         let broker = broker(&client)?;
         let journal = opening::or_new(&self.journal.journal, self.durability)?;
         let mut control = opening::control(journal.clone(), Some(broker));
         control.limits.second_look = self.policy.second_look;
-        let request = self.policy.request(&group, false);
+        let request = self.policy.body(&group, false).request(group.clone())?;
         let config = Config {
             client,
             cut: Cut {
@@ -128,8 +125,15 @@ impl Consume {
         let done = runtime.block_on(async {
             let mut stop =
                 Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
+            let (brokers, dir) = (self.kafka.brokers.clone(), &self.journal.journal);
+            let hosting = Hosting::begin(control.clone(), brokers, dir, self.listen, &self.access).await?;
+            if let Some(address) = hosting.public {
+                tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
+            }
             let work = Work { control, request, config, until_latest: self.until_latest, progress };
-            work.run(&mut Hands::new(group, command), &mut stop).await
+            let done = work.run(&mut Hands::new(group, command), &mut stop).await;
+            hosting.stop().await;
+            done
         });
         // Whatever still waits for a broker or a blocked pipe is left to itself: all that was acknowledged is durable.
         runtime.shutdown_background();

@@ -3,6 +3,7 @@
 mod steps;
 mod world;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use clap::Args;
 
 use self::world::World;
 use crate::cli::exit::Failure;
+use crate::cli::hosting::{AccessArgs, Hosting};
+use crate::cli::kafka::{self, KafkaArgs};
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::stop::Stop;
@@ -21,19 +24,32 @@ Examples:
   tidelog demo                        the steps, then it goes on until Ctrl-C
   tidelog demo --exit -j demo         the steps only; the journal stays in ./demo, to be asked:
   tidelog groups -j demo
+  tidelog demo -b kafka:9092          on a real cluster, with topics of its own that are removed at the end; also
+                                      grows a topic and makes one again
 
-Nothing needs to be installed: the broker is librdkafka's mock cluster, inside this process.";
+Nothing needs to be installed: without -b the broker is librdkafka's mock cluster, inside this process.";
 
 /// Between two rounds of the producer, once the steps are over.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// Show the main job on a broker inside this program: consume, lose data, start again, grow, roll back
+/// Show the main job on a broker inside this program, or on yours: consume, lose data, start again, grow, roll back
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Demo {
     /// Keep the journal in this directory [default: a temporary one, removed at the end]
     #[arg(short, long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// Where its server listens [default: a free port of loopback]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    access: AccessArgs,
+    /// Use this cluster, with topics of the demo's own (TIDELOG_BROKERS is not heeded: it may be in earnest)
+    #[arg(short, long, visible_alias = "bootstrap-server", value_name = "BROKERS")]
+    brokers: Option<String>,
+    /// A property of the Kafka client (librdkafka), such as security.protocol=ssl; repeatable
+    #[arg(short = 'X', value_name = "KEY=VALUE", value_parser = kafka::property, requires = "brokers")]
+    properties: Vec<(String, String)>,
     /// End after the steps: with 0 only if each came out right
     #[arg(long)]
     exit: bool,
@@ -41,7 +57,15 @@ pub struct Demo {
 
 impl Demo {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?;
+        match &self.brokers {
+            None => {
+                say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?
+            }
+            Some(brokers) => {
+                say(out, format!("tidelog demo: on {brokers}, with topics of its own, removed at the end."))?
+            }
+        }
+        let client = KafkaArgs { brokers: self.brokers.clone(), properties: self.properties.clone() }.config()?;
         let temporary = Temporary::unless(self.journal.as_ref())?;
         let dir = self.journal.clone().unwrap_or_else(|| temporary.0.clone().unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -53,16 +77,14 @@ impl Demo {
             .block_on(async { Stop::listen() })
             .map_err(|source| Failure::System { what: "listening for signals", source })?;
         let journal = opening::or_new(&dir, Durability::Fsync)?;
-        let done = World::new(journal.clone()).and_then(|world| {
-            steps::all(&world, out, &stop)?;
-            if stop.is_asked() || self.exit {
-                return Ok(());
-            }
-            say(out, format!("Group {} goes on, a batch every second. Ctrl-C ends it.", world.group))?;
-            if self.journal.is_none() {
-                say(out, "With -j DIR the journal is kept, to be asked afterwards: tidelog history GROUP -j DIR")?;
-            }
-            go_on(&world, out, &stop)
+        let done = World::new(journal.clone(), client).and_then(|world| {
+            let listen = self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+            let hosting =
+                Hosting::begin(world.control.clone(), Some(world.brokers()), &dir, Some(listen), &self.access);
+            let hosting = runtime.block_on(hosting)?;
+            let done = self.steps(&world, hosting.public.unwrap_or(hosting.private), out, &stop);
+            runtime.block_on(hosting.stop());
+            done
         });
         let closed = journal.close().map_err(Failure::from);
         runtime.shutdown_background();
@@ -71,6 +93,19 @@ impl Demo {
             say(out, format!("The journal is in {0}: tidelog groups -j {0}", dir.display()))?;
         }
         stop.end()
+    }
+}
+
+impl Demo {
+    /// The steps; then, unless it is to end, on and on.
+    fn steps(&self, world: &World, address: SocketAddr, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
+        steps::all(world, out, stop)?;
+        if stop.is_asked() || self.exit {
+            return Ok(());
+        }
+        say(out, format!("All of it over HTTP, and a rollback by your own hand: http://{address}/v1/groups"))?;
+        say(out, format!("Group {} goes on, a batch every second. Ctrl-C ends it.", world.group))?;
+        go_on(world, out, stop)
     }
 }
 

@@ -2,15 +2,14 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg, PageArgs};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg, PageArgs};
 use crate::cli::exit::Failure;
-use crate::cli::history::{say_next, some_of};
+use crate::cli::history::some_of;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
-use crate::entry::{Body, Correction, Entry, Finding};
-use crate::history;
-use crate::offset::Seq;
-use crate::wire;
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
+use crate::entry::{Correction, Finding};
+use crate::wire::{Entry, Own};
 
 const EXAMPLE: &str = "\
 Example:
@@ -25,7 +24,7 @@ pub struct Entries {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
     #[command(flatten)]
@@ -34,20 +33,14 @@ pub struct Entries {
 
 impl Entries {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let group = self.group.group()?;
-        let after = self.page.after::<Seq>()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        opening::group_state(&journal, &group)?;
-        let page = history::entries(&journal, Some(&group), &self.page.window(), after)?;
-        opening::close(journal);
+        let ask = self.page.of(Ask::of(&self.group.group()?, "/entries"))?;
+        let mut list = Seat::ask_once(&self.place, &Needs::default(), ask)?.list("entries")?;
         match self.output.output {
-            NestedFormat::Json => page.entries.iter().try_for_each(|entry| out.json(&wire::Entry::from(entry)))?,
-            NestedFormat::Table if page.entries.is_empty() => tracing::info!("no entries"),
-            NestedFormat::Table => out.table(table(&page.entries))?,
+            NestedFormat::Json => list.print(out)?,
+            NestedFormat::Table if list.is_empty() => tracing::info!("no entries"),
+            NestedFormat::Table => out.table(table(&list.read()?))?,
         }
-        out.flush()?;
-        say_next(page.next);
-        Ok(())
+        list.say_next(out)
     }
 }
 
@@ -58,11 +51,11 @@ fn table(entries: &[Entry]) -> Rows {
         rows.push([
             entry.seq.to_string(),
             times::with_distance(entry.recorded_at, now),
-            entry.body.kind().to_owned(),
+            entry.own.kind().to_owned(),
             entry.epoch.to_string(),
-            summary(&entry.body),
+            summary(&entry.own),
         ]);
-        if matches!(entry.body, Body::RolledBack(_) | Body::Held { .. }) {
+        if matches!(entry.own, Own::RolledBack { .. } | Own::Held { .. }) {
             rows.strike();
         }
     }
@@ -70,28 +63,28 @@ fn table(entries: &[Entry]) -> Rows {
 }
 
 /// An entry in one line.
-fn summary(body: &Body) -> String {
-    match body {
-        Body::Batch(batch) => format!("batch {}: {}", batch.batch, some_of(&batch.ranges)),
-        Body::Started { owner, .. } => format!("by {owner}"),
-        Body::Reconciled { findings, correction } | Body::PartitionsAdded { findings, correction } => {
+fn summary(own: &Own) -> String {
+    match own {
+        Own::Batch { batch, ranges, .. } => format!("batch {batch}: {}", some_of(ranges)),
+        Own::Started { owner, .. } => format!("by {owner}"),
+        Own::Reconciled { findings, correction } | Own::PartitionsAdded { findings, correction } => {
             [verdicts(findings), correction_text(correction)].join("; ")
         }
-        Body::RolledBack(moved) => {
-            format!("to {} by {}: {}; {}", moved.target, moved.actor, moved.reason, correction_text(&moved.correction))
+        Own::RolledBack { target, actor, reason, correction, .. } => {
+            format!("to {target} by {actor}: {reason}; {}", correction_text(correction))
         }
-        Body::KafkaResult { of, partitions } => {
+        Own::KafkaResult { of, partitions } => {
             let failed = partitions.iter().filter(|outcome| outcome.error.is_some()).count();
             format!("of seq {of}: {} set, {failed} failed", partitions.len() - failed)
         }
-        Body::Held { reason, actor } => format!("by {actor}: {reason}"),
-        Body::Released { actor } => format!("by {actor}"),
-        Body::Retired { topic: Some(topic), actor } => format!("{topic} by {actor}"),
-        Body::Retired { topic: None, actor } => format!("the group, by {actor}"),
-        Body::Mark { name, actor } => format!("{name:?} by {actor}"),
-        Body::LossAcknowledged { of, actor } => format!("seq {of} by {actor}"),
-        Body::Imported { source, correction } => format!("from {source}; {}", correction_text(correction)),
-        Body::Pruned { through, actor, groups: _ } => format!("up to seq {through} by {actor}"),
+        Own::Held { reason, actor } => format!("by {actor}: {reason}"),
+        Own::Released { actor } => format!("by {actor}"),
+        Own::Retired { topic: Some(topic), actor } => format!("{topic} by {actor}"),
+        Own::Retired { topic: None, actor } => format!("the group, by {actor}"),
+        Own::Mark { name, actor } => format!("{name:?} by {actor}"),
+        Own::LossAcknowledged { of, actor } => format!("seq {of} by {actor}"),
+        Own::Imported { source, correction } => format!("from {source}; {}", correction_text(correction)),
+        Own::Pruned { through, actor } => format!("up to seq {through} by {actor}"),
     }
 }
 

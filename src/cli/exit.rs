@@ -2,11 +2,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::cli::output::is_broken_pipe;
+use crate::cli::seat::Problem;
 use crate::commit::Refused;
-use crate::control::{self, ExecuteError, PlanError, StartError};
-use crate::journal::{CommitError, OpenError, ReadError, WriteError};
+use crate::control::{ExecuteError, PlanError, StartError};
+use crate::journal::{CommitError, OpenError, WriteError};
 use crate::kafka::BeginError;
 use crate::offset::Invalid;
 
@@ -22,18 +24,12 @@ pub enum Failure {
     /// The journal could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// History could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
     /// The journal takes no more writes.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A commit was not taken.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// There is no start.
-    #[error(transparent)]
-    Start(#[from] StartError),
     /// A consumer could not begin.
     #[error(transparent)]
     Begin(#[from] BeginError),
@@ -43,12 +39,27 @@ pub enum Failure {
     /// A plan was not executed.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
-    /// An operator's entry was not made.
-    #[error(transparent)]
-    Steer(#[from] control::SteerError),
-    /// The journal has no such group, batch, topic, mark or time.
+    /// The API answered with a problem.
     #[error("{0}")]
-    NotFound(String),
+    Problem(Box<Problem>),
+    /// Nobody is where a server should be, or it is none of ours.
+    #[error("the server at {url} can't be reached: {why}")]
+    Unreachable {
+        /// Its address.
+        url: String,
+        /// What the system or the other side said.
+        why: String,
+    },
+    /// A server took a request, or a connection, and did not answer in time.
+    #[error("the server at {url} did not answer within {limit:?}{}", perhaps_text(*changes))]
+    Silent {
+        /// Its address.
+        url: String,
+        /// How long it had.
+        limit: Duration,
+        /// Whether the request may have changed something all the same.
+        changes: bool,
+    },
     /// A policy, or a person who was asked, said no.
     #[error("{0}")]
     Refused(String),
@@ -95,6 +106,8 @@ impl Failure {
             // Whoever read our output has seen enough.
             Failure::Output(error) if is_broken_pipe(error) => 0,
             Failure::Broken(_) | Failure::Output(_) | Failure::System { .. } | Failure::File { .. } => 1,
+            Failure::Unreachable { .. } | Failure::Silent { .. } => 1,
+            Failure::Problem(problem) => problem.code(),
             Failure::Usage(_) | Failure::Invalid(_) => 2,
             Failure::Open(error) => match error {
                 OpenError::Io { .. } => 1,
@@ -103,7 +116,6 @@ impl Failure {
                 OpenError::NotThere { .. } | OpenError::Foreign { .. } | OpenError::Damaged { .. } => 6,
             },
             Failure::Write(_) | Failure::Commit(CommitError::Unavailable(_)) => 1,
-            Failure::Read(_) => 6,
             Failure::Commit(CommitError::Refused(refused)) => match refused {
                 Refused::Invalid(_) | Refused::TooLarge { .. } => 2,
                 Refused::Held { .. } => 3,
@@ -111,7 +123,7 @@ impl Failure {
                 Refused::JournalBehind { .. } => 6,
                 Refused::UnknownGroup { .. } => 8,
             },
-            Failure::Start(error) | Failure::Begin(BeginError::Start(error)) => match error {
+            Failure::Begin(BeginError::Start(error)) => match error {
                 StartError::Unavailable(_) => 1,
                 StartError::Invalid(_) => 2,
                 StartError::Held { .. } | StartError::Refused { .. } => 3,
@@ -123,17 +135,9 @@ impl Failure {
             Failure::Execute(ExecuteError::Refused(_)) => 3,
             Failure::Execute(ExecuteError::Outdated(_)) => 4,
             Failure::Execute(ExecuteError::Write(_)) => 1,
-            Failure::Steer(error) => match error {
-                control::SteerError::Write(_) => 1,
-                control::SteerError::Invalid(_) => 2,
-                control::SteerError::Held { .. } => 3,
-                control::SteerError::Read(_) => 6,
-                control::SteerError::UnknownGroup(_) | control::SteerError::UnknownTopic { .. } => 8,
-            },
             Failure::Refused(_) => 3,
             Failure::Conflict(_) => 4,
             Failure::Broker(_) => 7,
-            Failure::NotFound(_) => 8,
             Failure::GaveUp(_) => 9,
             Failure::Interrupted => 130,
         }
@@ -147,6 +151,10 @@ impl Failure {
             _ => false,
         }
     }
+}
+
+fn perhaps_text(changes: bool) -> &'static str {
+    if changes { "; what was asked for may have been done all the same" } else { "" }
 }
 
 fn plan_code(error: &PlanError) -> u8 {

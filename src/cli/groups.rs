@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::{Format, JournalArg, OutputArg};
+use crate::cli::args::{Format, ListArgs, OutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows, or_dash};
-use crate::cli::{opening, times};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
 use crate::wire::{GroupSummary, GroupWord};
 
 const EXAMPLE: &str = "\
@@ -18,39 +19,32 @@ Example:
 #[command(after_help = EXAMPLE)]
 pub struct Groups {
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     /// Only groups of this application
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
     #[command(flatten)]
     output: OutputArg,
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 impl Groups {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let journal = opening::existing(&self.journal.journal)?;
-        let now = times::now();
-        let mut groups = journal.with_state(|state| {
-            state.groups.iter().map(|(group, state)| (group.clone(), state.clone())).collect::<Vec<_>>()
-        });
-        groups.retain(|(group, _)| self.app.as_ref().is_none_or(|app| app == group.app()));
-        let mut summaries = Vec::with_capacity(groups.len());
-        for (group, state) in groups {
-            let newest = journal.batch(&group, state.positions.batch)?;
-            summaries.push(GroupSummary::new(&group, &state, newest.as_ref(), now));
-        }
+        let ask = self.list.of(Ask::get("/v1/groups").with("app", self.app));
+        let mut list = Seat::ask_once(&self.place, &Needs::default(), ask)?.list("groups")?;
         match self.output.output {
-            Format::Json => summaries.iter().try_for_each(|summary| out.json(summary))?,
-            Format::Csv => write_csv(out, &summaries)?,
-            Format::Table if summaries.is_empty() => tracing::info!("no groups yet"),
-            Format::Table => out.table(table(&summaries, now))?,
+            Format::Json => list.print(out)?,
+            Format::Csv => write_csv(out, &list.read()?)?,
+            Format::Table if list.is_empty() => tracing::info!("no groups yet"),
+            Format::Table => out.table(table(&list.read()?))?,
         }
-        opening::close(journal);
-        Ok(())
+        list.say_next(out)
     }
 }
 
-fn table(summaries: &[GroupSummary], now: crate::offset::Timestamp) -> Rows {
+fn table(summaries: &[GroupSummary]) -> Rows {
+    let now = times::now();
     let mut rows = Rows::new(&["group", "state", ">epoch", ">batch", "last commit", ">topics", ">losses", ">holes"]);
     for summary in summaries {
         let name = match summary.app.as_str() {

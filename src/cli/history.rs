@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg, PageArgs};
+use crate::cli::args::{Format, GroupArg, OutputArg, PageArgs};
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
-use crate::cli::{opening, times};
-use crate::history::{self, BatchFilter, Window};
-use crate::offset::{BatchNumber, OffsetRange, Timestamp, TopicName};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
+use crate::offset::{OffsetRange, Timestamp, TopicName};
 use crate::wire;
 
 const EXAMPLE: &str = "\
@@ -25,7 +25,7 @@ pub struct History {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: OutputArg,
     #[command(flatten)]
@@ -44,54 +44,22 @@ pub struct History {
     batch_to: Option<Timestamp>,
 }
 
-impl PageArgs {
-    /// The window that is asked for.
-    pub fn window(&self) -> Window {
-        Window { order: self.order.into(), from: self.from, to: self.to, limit: usize::from(self.limit) }
-    }
-
-    /// The cursor as the number that it is.
-    pub fn after<N: std::str::FromStr>(&self) -> Result<Option<N>, Failure> {
-        let wrong = |text: &str| Failure::Usage(format!("--cursor {text}: not one that an earlier answer gave"));
-        self.cursor.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
-    }
-}
-
-/// Says how to go on; on standard error, as results are a list and nothing else.
-pub fn say_next(next: Option<impl std::fmt::Display>) {
-    if let Some(next) = next {
-        tracing::info!("there is more: --cursor {next}");
-    }
-}
-
 impl History {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let group = self.group.group()?;
-        let after = self.page.after::<BatchNumber>()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        opening::group_state(&journal, &group)?;
-        let filter = BatchFilter {
-            topic: self.topic,
-            partition: self.partition,
-            batch_from: self.batch_from,
-            batch_to: self.batch_to,
-        };
-        let page = history::batches(&journal, &group, &self.page.window(), &filter, after)?;
-        opening::close(journal);
-        let batches: Vec<wire::Batch<'_>> = page.entries.iter().filter_map(wire::Batch::of).collect();
+        let ask = Ask::of(&self.group.group()?, "/batches").with("topic", self.topic).with("partition", self.partition);
+        let ask = self.page.of(ask.with("batch_from", self.batch_from).with("batch_to", self.batch_to))?;
+        let mut list = Seat::ask_once(&self.place, &Needs::default(), ask)?.list("batches")?;
         match self.output.output {
-            Format::Json => batches.iter().try_for_each(|batch| out.json(batch))?,
-            Format::Csv => write_csv(out, &batches)?,
-            Format::Table if batches.is_empty() => tracing::info!("no batches"),
-            Format::Table => out.table(table(&batches))?,
+            Format::Json => list.print(out)?,
+            Format::Csv => write_csv(out, &list.read()?)?,
+            Format::Table if list.is_empty() => tracing::info!("no batches"),
+            Format::Table => out.table(table(&list.read()?))?,
         }
-        out.flush()?;
-        say_next(page.next);
-        Ok(())
+        list.say_next(out)
     }
 }
 
-fn table(batches: &[wire::Batch<'_>]) -> Rows {
+fn table(batches: &[wire::Batch]) -> Rows {
     let now = times::now();
     let mut rows = Rows::new(&[">batch", "recorded", ">offsets", "ranges", "notes"]);
     for batch in batches {
@@ -100,7 +68,7 @@ fn table(batches: &[wire::Batch<'_>]) -> Rows {
             batch.batch.to_string(),
             times::with_distance(batch.recorded_at, now),
             offsets.to_string(),
-            some_of(batch.ranges),
+            some_of(&batch.ranges),
             notes(batch),
         ]);
     }
@@ -118,7 +86,7 @@ pub fn some_of(ranges: &[OffsetRange]) -> String {
 }
 
 /// What a batch's notes say, each kind once.
-fn notes(batch: &wire::Batch<'_>) -> String {
+fn notes(batch: &wire::Batch) -> String {
     use crate::entry::NoteKind::{First, Hole, Late, Overlap};
     let mut words = Vec::new();
     for (kind, word) in [(First, "first"), (Hole, "hole"), (Overlap, "overlap"), (Late, "late")] {
@@ -131,7 +99,7 @@ fn notes(batch: &wire::Batch<'_>) -> String {
     words.join(", ")
 }
 
-fn write_csv(out: &mut Out, batches: &[wire::Batch<'_>]) -> Result<(), Failure> {
+fn write_csv(out: &mut Out, batches: &[wire::Batch]) -> Result<(), Failure> {
     out.csv(["batch", "seq", "recorded_at", "batch_time", "topic", "partition", "from_offset", "until_offset"])?;
     for batch in batches {
         let own = [
@@ -140,7 +108,7 @@ fn write_csv(out: &mut Out, batches: &[wire::Batch<'_>]) -> Result<(), Failure> 
             batch.recorded_at.to_string(),
             batch.batch_time.to_string(),
         ];
-        for range in batch.ranges {
+        for range in &batch.ranges {
             let of_range = [
                 range.topic().to_string(),
                 range.partition().to_string(),

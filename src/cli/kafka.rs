@@ -18,11 +18,11 @@ pub struct KafkaArgs {
     pub brokers: Option<String>,
     /// A property of the Kafka client (librdkafka), such as security.protocol=ssl; repeatable
     #[arg(short = 'X', value_name = "KEY=VALUE", value_parser = property)]
-    properties: Vec<(String, String)>,
+    pub properties: Vec<(String, String)>,
 }
 
 /// Reads `key=value`. Values may hold `=`.
-fn property(text: &str) -> Result<(String, String), String> {
+pub fn property(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
@@ -43,6 +43,11 @@ impl KafkaArgs {
             config = config.with(key.as_str(), value.as_str())?;
         }
         Ok(Some(config))
+    }
+
+    /// The names of the properties that were given.
+    pub fn property_names(&self) -> impl Iterator<Item = &str> {
+        self.properties.iter().map(|(name, _)| name.as_str())
     }
 
     /// Brokers and properties, which the command can't do without.

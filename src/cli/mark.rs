@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::control;
-use crate::wire;
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::wire::{Entry, MarkBody};
 
 const EXAMPLE: &str = "\
 Example:
@@ -27,22 +27,19 @@ pub struct Mark {
     #[arg(long, value_name = "NAME")]
     actor: Option<String>,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
 }
 
 impl Mark {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let group = self.group.group()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let control = opening::control(journal.clone(), None);
-        let entry = control::mark(&control, &group, &self.name, &opening::actor(self.actor))?;
-        drop(control);
-        journal.close()?;
+        let body = MarkBody { name: self.name.clone(), actor: Some(opening::actor(self.actor)) };
+        let ask = Ask::of(&self.group.group()?, "/marks").post(&body)?;
+        let answer = Seat::ask_once(&self.place, &Needs::default(), ask)?;
         match self.output.output {
-            NestedFormat::Json => out.json(&wire::Entry::from(&entry)),
-            NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, entry.seq)),
+            NestedFormat::Json => answer.print(out),
+            NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, answer.read::<Entry>()?.seq)),
         }
     }
 }

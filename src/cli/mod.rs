@@ -10,6 +10,7 @@ mod entries;
 pub mod exit;
 mod groups;
 mod history;
+mod hosting;
 mod kafka;
 mod losses;
 mod mark;
@@ -20,6 +21,8 @@ mod policy;
 mod positions;
 mod records;
 mod rollback;
+mod seat;
+mod serve;
 mod start;
 mod stop;
 mod times;
@@ -63,6 +66,8 @@ pub enum Command {
     Demo(demo::Demo),
     /// Read topics, hand out batches, commit each to the journal
     Consume(consume::Consume),
+    /// Serve a journal over HTTP
+    Serve(serve::Serve),
     /// Reconcile a group with the broker and print where it starts
     Start(start::Start),
     /// List the groups of the journal
@@ -94,6 +99,7 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
     match arguments.command {
         Command::Demo(command) => command.run(out),
         Command::Consume(command) => command.run(arguments.common.verbose > 0),
+        Command::Serve(command) => command.run(),
         Command::Start(command) => command.run(out),
         Command::Groups(command) => command.run(out),
         Command::Positions(command) => command.run(out),

@@ -1,25 +1,34 @@
-//! Opening the journal, and finding a group in it.
+//! Opening the journal, and who acts on it.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::broker::Broker;
+use crate::cli::args::duration;
 use crate::cli::exit::Failure;
 use crate::cli::times;
 use crate::control::{Control, Limits};
-use crate::entry::Entry;
 use crate::journal::{Durability, Journal, Options};
-use crate::offset::{BatchNumber, Group};
-use crate::positions::GroupState;
-
-/// Opens a journal that is there.
-pub fn existing(dir: &Path) -> Result<Journal, Failure> {
-    open(dir, false, Durability::Fsync)
-}
 
 /// Opens the journal, or makes one and says so.
 pub fn or_new(dir: &Path, durability: Durability) -> Result<Journal, Failure> {
-    let journal = open(dir, true, durability)?;
+    open(dir, Options { create: true, durability, ..options() })
+}
+
+/// Opens a journal that is there, or with `create` makes one and says so; waits for another holder up to `wait`.
+pub fn within(dir: &Path, create: bool, wait: Duration) -> Result<Journal, Failure> {
+    open(dir, Options { create, lock_wait: wait, ..options() })
+}
+
+fn options() -> Options {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let holder = format!("process {} (tidelog {command})", std::process::id());
+    Options { holder, ..Options::new(Arc::new(times::now)) }
+}
+
+fn open(dir: &Path, options: Options) -> Result<Journal, Failure> {
+    let journal = Journal::open(dir, options)?;
     if journal.created() {
         let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         tracing::info!("made a new journal in {}", full.display());
@@ -27,15 +36,22 @@ pub fn or_new(dir: &Path, durability: Durability) -> Result<Journal, Failure> {
     Ok(journal)
 }
 
-fn open(dir: &Path, create: bool, durability: Durability) -> Result<Journal, Failure> {
-    let command = std::env::args().nth(1).unwrap_or_default();
-    let holder = format!("process {} (tidelog {command})", std::process::id());
-    Ok(Journal::open(dir, Options { create, durability, holder, ..Options::new(Arc::new(times::now)) })?)
-}
-
 /// The journal and a broker, to be steered.
 pub fn control(journal: Journal, broker: Option<Arc<dyn Broker>>) -> Control {
     Control { journal, broker, limits: Limits::default(), clock: Arc::new(times::now) }
+}
+
+/// Reads `fsync`, `process` or `interval=TIME`.
+pub fn durability(text: &str) -> Result<Durability, String> {
+    match (text, text.strip_prefix("interval=")) {
+        ("fsync", _) => Ok(Durability::Fsync),
+        ("process", _) => Ok(Durability::Process),
+        (_, Some(time)) => match duration(time)? {
+            Duration::ZERO => Err("an interval above 0".to_owned()),
+            time => Ok(Durability::Interval(time)),
+        },
+        _ => Err("write fsync, process or interval=200ms".to_owned()),
+    }
 }
 
 /// Closes a journal that was only read: a failure to tidy up changes no answer.
@@ -43,47 +59,6 @@ pub fn close(journal: Journal) {
     if let Err(error) = journal.close() {
         tracing::warn!("{error}");
     }
-}
-
-/// The group's present state.
-///
-/// # Errors
-///
-/// There is none: names the applications that hold a group of this name.
-pub fn group_state(journal: &Journal, group: &Group) -> Result<GroupState, Failure> {
-    journal.group(group).ok_or_else(|| unknown_group(journal, group))
-}
-
-/// What to say of a group that is not there.
-pub fn unknown_group(journal: &Journal, group: &Group) -> Failure {
-    let apps: Vec<String> = journal.with_state(|state| {
-        let same = state.groups.keys().filter(|known| known.group() == group.group());
-        same.map(|known| format!("--app {}", known.app())).collect()
-    });
-    if apps.is_empty() {
-        Failure::NotFound(format!("no group {group} in this journal; `tidelog groups` lists them"))
-    } else {
-        Failure::NotFound(format!("no group {group} in this journal; there is one with {}", apps.join(", ")))
-    }
-}
-
-/// The entry of a batch.
-///
-/// # Errors
-///
-/// There is none: names the newest batch.
-pub fn batch_entry(journal: &Journal, group: &Group, batch: BatchNumber) -> Result<Entry, Failure> {
-    if batch == BatchNumber::ZERO {
-        return Err(Failure::Usage("batch 0: batches are numbered from 1".to_owned()));
-    }
-    let newest = group_state(journal, group)?.positions.batch;
-    journal.batch(group, batch)?.ok_or_else(|| {
-        Failure::NotFound(match newest {
-            BatchNumber::ZERO => format!("group {group} has no batch yet"),
-            newest if batch > newest => format!("no batch {batch} of group {group}; its newest is {newest}"),
-            newest => format!("batch {batch} of group {group} is no longer kept; its newest is {newest}"),
-        })
-    })
 }
 
 /// Who acts: what was given, else the login name.

@@ -7,7 +7,8 @@ use clap::Args;
 use crate::broker::TopicSelector;
 use crate::cli::args::{IsolationArg, duration};
 use crate::offset::Group;
-use crate::reconcile::{HeadReset, HoleReset, MissingReset, NewGroup, Policy, RecreatedReset, Reset, TailReset};
+use crate::reconcile::{HeadReset, HoleReset, MissingReset, NewGroup, RecreatedReset, Reset, TailReset};
+use crate::wire::StartBody;
 
 /// The topics, and the policy for each cause.
 #[derive(Debug, Clone, Args)]
@@ -42,15 +43,17 @@ pub struct PolicyArgs {
     /// Accept this cluster in place of the group's, by its id
     #[arg(long, value_name = "ID", help_heading = "Where to start")]
     accept_cluster: Option<String>,
-    /// How long after the first look the second is taken that a correction needs
+    /// How long after the first look the second is taken that a correction needs; a server takes its own
     #[arg(long, default_value = "3s", value_parser = duration, value_name = "TIME", help_heading = "Where to start")]
     pub second_look: Duration,
 }
 
 impl PolicyArgs {
-    /// The policy.
-    pub fn policy(&self) -> Policy {
-        Policy {
+    /// The start of `group` that is asked for.
+    pub fn body(&self, group: &Group, dry_run: bool) -> StartBody {
+        StartBody {
+            topics: self.topics.iter().map(TopicSelector::to_string).collect(),
+            owner: self.owner(group),
             new_group: self.new_group.clone(),
             reset: Reset {
                 head: self.reset_head,
@@ -59,12 +62,14 @@ impl PolicyArgs {
                 missing: self.reset_missing,
                 hole: self.reset_hole,
             },
+            isolation: self.isolation.map(Into::into),
             accept_cluster: self.accept_cluster.clone(),
+            dry_run,
         }
     }
 
     /// The name of this process: what was given, else one that no other process has.
-    pub fn owner(&self, group: &Group) -> String {
+    fn owner(&self, group: &Group) -> String {
         self.owner.clone().unwrap_or_else(|| {
             let mut random = [0; 4];
             // Without randomness the process id still tells two processes of one machine apart.

@@ -1,17 +1,16 @@
 //! `tidelog positions`
 
+use std::time::{Duration, Instant};
+
 use clap::Args;
 
-use crate::broker::{Ask, Broker, Look, Seen, TopicSelector};
-use crate::cli::args::{Format, GroupArg, JournalArg, OutputArg};
+use crate::cli::args::{Format, GroupArg, OutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
-use crate::cli::{opening, times};
-use crate::control::Limits;
-use crate::journal::Journal;
-use crate::offset::{BatchNumber, Group, Seq, Timestamp};
-use crate::positions::GroupState;
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::times;
+use crate::offset::{BatchNumber, Seq, Timestamp};
 use crate::wire::{AsOf, Position, PositionsAnswer};
 
 const EXAMPLE: &str = "\
@@ -30,7 +29,7 @@ pub struct Show {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     moment: Moment,
     #[command(flatten)]
@@ -54,89 +53,47 @@ struct Moment {
     seq: Option<Seq>,
 }
 
-/// Difference of the two clocks above which a time of the past is uncertain, in milliseconds.
-const CLOCKS_APART_MS: u64 = 60_000;
+/// How long a broker that was named is waited for: as long as a start waits.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two questions, where the answer came without what the broker says.
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Show {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let state = opening::group_state(&journal, &group)?;
-        let broker = if self.moment.is_given() { None } else { self.kafka.broker()? };
-        let answer = match self.moment.seq(&journal, &group)? {
-            Some(seq) => {
-                let Some(past) = journal.positions_as_of(&group, seq)? else {
-                    return Err(before_history(&journal, &group, &format!("seq {seq}"))?);
-                };
-                let as_of = as_of(&journal, past.seq, past.positions.batch)?;
-                PositionsAnswer::past(&group, state.epoch, as_of, &past.positions)
+        let Moment { at, batch, seq } = self.moment;
+        let past = at.is_some() || batch.is_some() || seq.is_some();
+        // What a broker says now means nothing for the past.
+        let needs = Needs { kafka: (!past).then_some(&self.kafka), ..Needs::default() };
+        let ask = || Ask::of(&group, "/positions").with("at", at).with("batch", batch).with("seq", seq);
+        let seat = Seat::take(&self.place, &needs)?;
+        let mut answer = seat.ask(ask())?;
+        let mut positions: PositionsAnswer = answer.read()?;
+        if !past && self.kafka.brokers.is_some() {
+            let begun = Instant::now();
+            while is_without_broker(&positions) && begun.elapsed() < PATIENCE {
+                std::thread::sleep(PAUSE);
+                answer = seat.ask(ask())?;
+                positions = answer.read()?;
             }
-            None => {
-                let newest = journal.seq_at(Some(&group), Timestamp::from_millis(i64::MAX))?.unwrap_or_default();
-                let as_of = as_of(&journal, newest, state.positions.batch)?;
-                // The positions are read before the logs' ends: a lag is never negative.
-                let look = broker.map(|broker| look(broker.as_ref(), &state));
-                PositionsAnswer::present(&group, &state, as_of, look.as_ref())
+            if is_without_broker(&positions) {
+                tracing::warn!("the broker did not answer; what it would say is left out");
             }
-        };
-        opening::close(journal);
+        }
+        drop(seat);
         match self.output.output {
-            Format::Json => out.json(&answer),
-            Format::Csv => answer.positions.iter().try_for_each(|line| {
+            Format::Json => answer.print(out),
+            Format::Csv => positions.positions.iter().try_for_each(|line| {
                 out.csv([line.topic.as_str(), &line.partition.to_string(), &line.offset.to_string()])
             }),
-            Format::Table => write_table(out, &answer, times::now()),
+            Format::Table => write_table(out, &positions, times::now()),
         }
     }
 }
 
-/// What the broker says of the group's topics; what it does not answer is left out, and said.
-fn look(broker: &dyn Broker, state: &GroupState) -> Look {
-    let topics = state.positions.topics.iter().filter(|(_, topic)| !topic.retired);
-    let topics = topics.map(|(name, _)| TopicSelector::Name(name.clone())).collect();
-    let look = broker.look(&Ask { topics, isolation: state.isolation, deadline: Limits::default().deadline });
-    if look.topics.values().any(|topic| matches!(topic.partitions, Seen::Failed(_))) {
-        tracing::warn!("{} did not answer for all topics; what it would say is left out", look.brokers);
-    }
-    look
-}
-
-impl Moment {
-    fn is_given(&self) -> bool {
-        self.at.is_some() || self.batch.is_some() || self.seq.is_some()
-    }
-
-    /// The entry that the moment follows; none for now.
-    fn seq(&self, journal: &Journal, group: &Group) -> Result<Option<Seq>, Failure> {
-        if let Some(batch) = self.batch {
-            return Ok(Some(opening::batch_entry(journal, group, batch)?.seq));
-        }
-        if let Some(time) = self.at {
-            return match journal.seq_at(Some(group), time)? {
-                Some(seq) => Ok(Some(seq)),
-                None => Err(before_history(journal, group, &time.to_string())?),
-            };
-        }
-        Ok(self.seq)
-    }
-}
-
-/// Says that `moment` is before the oldest entry that is kept.
-fn before_history(journal: &Journal, group: &Group, moment: &str) -> Result<Failure, Failure> {
-    Ok(Failure::NotFound(match journal.oldest(group)? {
-        Some(oldest) => format!(
-            "{moment} is before the oldest entry of group {group}: seq {}, recorded at {}",
-            oldest.seq, oldest.recorded_at
-        ),
-        None => format!("group {group} has no entries"),
-    }))
-}
-
-fn as_of(journal: &Journal, seq: Seq, batch: BatchNumber) -> Result<AsOf, Failure> {
-    let entry = journal.entry(seq)?;
-    let (recorded_at, machine) = entry.map(|entry| (entry.recorded_at, entry.machine_clock)).unwrap_or_default();
-    let clock_uncertain = recorded_at.millis().abs_diff(machine.millis()) > CLOCKS_APART_MS;
-    Ok(AsOf { seq, batch, recorded_at, clock_uncertain })
+/// Whether the broker has said nothing of any position. The API gives at once what the journal knows, and goes on asking.
+fn is_without_broker(answer: &PositionsAnswer) -> bool {
+    !answer.positions.is_empty() && answer.positions.iter().all(|line| line.broker_seen_at.is_none())
 }
 
 fn write_table(out: &mut Out, answer: &PositionsAnswer, now: Timestamp) -> Result<(), Failure> {

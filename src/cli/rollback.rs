@@ -8,15 +8,15 @@ use std::io::{BufRead, IsTerminal, Write};
 use clap::Args;
 
 use self::target::TargetArgs;
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::control::{self, Control, ExecuteError, Executed};
+use crate::cli::seat::{Answer, Ask, Needs, PlaceArgs, Problem, Seat};
 use crate::offset::Group;
-use crate::rollback::{Plan, PlanRequest, Scope};
-use crate::wire::{ExecutedAnswer, PlanAnswer, RollbackBody};
+use crate::rollback::{PlanRequest, Scope};
+use crate::wire::{ExecuteBody, PlanAnswer, RollbackBody};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub struct Rollback {
     #[command(flatten)]
     group: GroupArg,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
     #[command(flatten)]
@@ -77,8 +77,8 @@ pub struct Rollback {
 enum Agreed {
     /// Whatever the plan is, without a question.
     Any,
-    /// The one with this id.
-    Id(String),
+    /// The one whose id was given.
+    Given,
     /// The one that a person at the terminal says yes to.
     Asked,
 }
@@ -86,31 +86,26 @@ enum Agreed {
 impl Rollback {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let (request, agreed) = self.request(&group)?;
-        let journal = opening::existing(&self.journal.journal)?;
-        let broker = if self.unchecked { None } else { self.kafka.broker()? };
-        let control = opening::control(journal.clone(), broker);
-        let shown = Shown { out, group: &group, target: request.to.to_string(), format: self.output.output };
-        let done = match self.reason.filter(|_| self.execute) {
-            None => shown.plan(&control, request),
-            Some(reason) => shown.execute(&control, request, agreed, &opening::actor(self.actor), &reason),
-        };
-        drop(control);
-        // What was executed is durable already; what closing tidies up is nothing that this command was asked for.
-        opening::close(journal);
-        done
+        let (body, agreed) = self.body(&group)?;
+        let target = body.to.clone().target()?.to_string();
+        let needs = Needs { kafka: (!body.unchecked).then_some(&self.kafka), ..Needs::default() };
+        let seat = Seat::take(&self.place, &needs)?;
+        let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
+        match self.reason {
+            None => steps.plan(&body),
+            Some(reason) => steps.execute(body, agreed, opening::actor(self.actor), reason),
+        }
     }
 
     /// What is asked for, and what has been agreed to.
-    fn request(&self, group: &Group) -> Result<(PlanRequest, Agreed), Failure> {
+    fn body(&self, group: &Group) -> Result<(RollbackBody, Agreed), Failure> {
         if let Some(file) = self.plan.as_deref().filter(|plan| std::path::Path::new(plan).is_file()) {
             let flags = self.target.is_given() || !self.topic.is_empty();
             if flags || self.allow_clamp || self.leave_unmovable || self.unchecked {
                 let why = "holds target, scope and what may happen; give none of these as flags";
                 return Err(Failure::Usage(format!("--plan {file}: the file {why}")));
             }
-            let (body, id) = read_plan(file, group)?;
-            return Ok((body.request(group.clone())?, Agreed::Id(id)));
+            return Ok((read_plan(file, group)?, Agreed::Given));
         }
         let request = PlanRequest {
             scope: self.topic.clone(),
@@ -120,7 +115,7 @@ impl Rollback {
             ..PlanRequest::new(group.clone(), self.target.target()?)
         };
         let agreed = match &self.plan {
-            Some(id) if id.starts_with("p-") => Agreed::Id(id.clone()),
+            Some(id) if id.starts_with("p-") => Agreed::Given,
             Some(other) => {
                 return Err(Failure::Usage(format!("--plan {other}: neither a plan's id (p-...) nor a file")));
             }
@@ -131,12 +126,12 @@ impl Rollback {
                 return Err(Failure::Usage(why.to_owned()));
             }
         };
-        Ok((request, agreed))
+        Ok((RollbackBody::new(&request, self.plan.clone()), agreed))
     }
 }
 
 /// Reads what `-o json` printed.
-fn read_plan(file: &str, group: &Group) -> Result<(RollbackBody, String), Failure> {
+fn read_plan(file: &str, group: &Group) -> Result<RollbackBody, Failure> {
     #[derive(serde::Deserialize)]
     struct PlanFile {
         group: String,
@@ -150,27 +145,28 @@ fn read_plan(file: &str, group: &Group) -> Result<(RollbackBody, String), Failur
         let of = format!("group {} of app {}, not of {group}", plan.group, plan.app);
         return Err(Failure::Usage(format!("--plan {file}: a plan of {of}")));
     }
-    match plan.execute.plan.clone() {
-        Some(id) => Ok((plan.execute, id)),
+    match plan.execute.plan {
+        Some(_) => Ok(plan.execute),
         None => Err(Failure::Usage(format!("--plan {file}: holds no plan's id"))),
     }
 }
 
-/// Where plans and receipts are written.
-struct Shown<'a> {
+/// Asks for plans and their execution, and prints what comes.
+struct Steps<'a> {
     out: &'a mut Out,
     group: &'a Group,
     /// The target in words; a plan to be executed may have it as offsets.
     target: String,
     format: NestedFormat,
+    seat: &'a Seat,
 }
 
-impl Shown<'_> {
+impl Steps<'_> {
     /// Prints the plan; a plan that can't be executed is a refusal.
-    fn plan(mut self, control: &Control, request: PlanRequest) -> Result<(), Failure> {
-        let plan = control::plan(control, request)?;
-        self.print(&plan)?;
-        if !plan.executable() {
+    fn plan(mut self, body: &RollbackBody) -> Result<(), Failure> {
+        let (answer, plan) = self.ask_plan(body)?;
+        self.print(&answer, &plan)?;
+        if !plan.executable {
             return Err(not_executable(&plan));
         }
         if !plan.nothing_to_do {
@@ -181,67 +177,69 @@ impl Shown<'_> {
     }
 
     /// Executes what was agreed to.
-    fn execute(
-        mut self,
-        control: &Control,
-        request: PlanRequest,
-        agreed: Agreed,
-        actor: &str,
-        reason: &str,
-    ) -> Result<(), Failure> {
-        let (request, id) = match agreed {
-            Agreed::Id(id) => (request, id),
-            Agreed::Any | Agreed::Asked => {
-                let ask = matches!(agreed, Agreed::Asked);
-                let plan = control::plan(control, request)?;
-                if self.format == NestedFormat::Table || !plan.executable() {
-                    self.print(&plan)?;
-                }
-                if !plan.executable() {
-                    return Err(not_executable(&plan));
-                }
-                if ask && !plan.nothing_to_do {
+    fn execute(mut self, body: RollbackBody, agreed: Agreed, actor: String, reason: String) -> Result<(), Failure> {
+        let body = match agreed {
+            Agreed::Given => body,
+            Agreed::Any => self.show(&body)?.execute,
+            Agreed::Asked => {
+                let plan = self.show(&body)?;
+                if !plan.nothing_to_do {
                     if self.format == NestedFormat::Json {
                         tracing::info!("{}", show::sentence(self.group, &self.target, &plan));
                     }
                     self.out.flush()?;
                     confirm()?;
                 }
-                (plan.execute, plan.id)
+                plan.execute
             }
         };
-        match control::execute(control, request, Some(&id), actor, reason) {
-            Ok(executed) => self.print_executed(&executed),
-            Err(ExecuteError::Refused(plan)) => {
-                self.print(&plan)?;
-                Err(not_executable(&plan))
-            }
-            Err(error) => {
-                if let ExecuteError::Outdated(plan) = &error {
-                    self.print(plan)?;
-                }
-                Err(error.into())
-            }
+        let ask = Ask::of(self.group, "/rollback").post(&ExecuteBody::new(body, actor, reason))?;
+        let answer = match self.seat.ask(ask) {
+            Ok(answer) => answer,
+            Err(Failure::Problem(problem)) => return Err(self.explain(problem)?),
+            Err(failure) => return Err(failure),
+        };
+        match self.format {
+            NestedFormat::Json => answer.print(self.out),
+            NestedFormat::Table => show::executed(self.out, self.group, &answer.read()?),
         }
     }
 
-    fn print(&mut self, plan: &Plan) -> Result<(), Failure> {
+    fn ask_plan(&self, body: &RollbackBody) -> Result<(Answer, PlanAnswer), Failure> {
+        let answer = self.seat.ask(Ask::of(self.group, "/rollback/plan").post(body)?)?;
+        let plan = answer.read()?;
+        Ok((answer, plan))
+    }
+
+    /// The plan that is about to be executed, shown to a person; a program is shown it only if it can't be.
+    fn show(&mut self, body: &RollbackBody) -> Result<PlanAnswer, Failure> {
+        let (answer, plan) = self.ask_plan(body)?;
+        if self.format == NestedFormat::Table || !plan.executable {
+            self.print(&answer, &plan)?;
+        }
+        if plan.executable { Ok(plan) } else { Err(not_executable(&plan)) }
+    }
+
+    /// Shows the plan that a problem carries, where it is about one.
+    fn explain(&mut self, problem: Box<Problem>) -> Result<Failure, Failure> {
+        let Some(plan) = problem.field::<PlanAnswer>("plan") else { return Ok(Failure::Problem(problem)) };
         match self.format {
-            NestedFormat::Json => self.out.json(&PlanAnswer::new(self.group, plan)),
+            NestedFormat::Json => self.out.json(&plan)?,
+            NestedFormat::Table => show::plan(self.out, self.group, &self.target, &plan)?,
+        }
+        Ok(if plan.executable { Failure::Problem(problem) } else { not_executable(&plan) })
+    }
+
+    fn print(&mut self, answer: &Answer, plan: &PlanAnswer) -> Result<(), Failure> {
+        match self.format {
+            NestedFormat::Json => answer.print(self.out),
             NestedFormat::Table => show::plan(self.out, self.group, &self.target, plan),
-        }
-    }
-
-    fn print_executed(&mut self, executed: &Executed) -> Result<(), Failure> {
-        match self.format {
-            NestedFormat::Json => self.out.json(&ExecutedAnswer::from(executed)),
-            NestedFormat::Table => show::executed(self.out, self.group, executed),
         }
     }
 }
 
-fn not_executable(plan: &Plan) -> Failure {
-    Failure::Refused(format!("the plan can't be executed:\n{}", plan.why_not()))
+fn not_executable(plan: &PlanAnswer) -> Failure {
+    Failure::Refused(format!("the plan can't be executed:\n{}", show::why_not(plan)))
 }
 
 /// Asks the person at the terminal; anything but a yes is a no.

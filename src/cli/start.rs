@@ -2,15 +2,14 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, JournalArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
 use crate::cli::exit::Failure;
-use crate::cli::kafka::{KafkaArgs, broker};
-use crate::cli::opening;
+use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::policy::PolicyArgs;
-use crate::control::{self, StartRequest, Started};
+use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::control::Limits;
 use crate::entry::Verdict;
-use crate::journal::Durability;
 use crate::offset::Group;
 use crate::wire::StartAnswer;
 
@@ -32,7 +31,7 @@ pub struct Start {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    journal: JournalArg,
+    place: PlaceArgs,
     #[command(flatten)]
     output: NestedOutputArg,
     #[command(flatten)]
@@ -44,46 +43,25 @@ pub struct Start {
 impl Start {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let broker = broker(&self.kafka.needed()?)?;
-        let journal = if self.dry_run {
-            opening::existing(&self.journal.journal)?
-        } else {
-            opening::or_new(&self.journal.journal, Durability::Fsync)?
-        };
-        let mut control = opening::control(journal.clone(), Some(broker));
-        control.limits.second_look = self.policy.second_look;
-        let started = control::start(&control, self.policy.request(&group, self.dry_run))?;
-        drop(control);
-        opening::close(journal);
+        let limits = Limits { second_look: self.policy.second_look, ..Limits::default() };
+        let needs = Needs { create: !self.dry_run, kafka: Some(&self.kafka), must_look: true, limits };
+        let ask = Ask::of(&group, "/start").post(&self.policy.body(&group, self.dry_run))?;
+        let answer = Seat::ask_once(&self.place, &needs, ask)?;
         match self.output.output {
-            NestedFormat::Json => out.json(&StartAnswer::new(&group, &started)),
-            NestedFormat::Table => write_table(out, &group, &started, self.dry_run),
+            NestedFormat::Json => answer.print(out),
+            NestedFormat::Table => write_table(out, &group, &answer.read()?, self.dry_run),
         }
     }
 }
 
-impl PolicyArgs {
-    /// The start that is asked for.
-    pub fn request(&self, group: &Group, dry_run: bool) -> StartRequest {
-        StartRequest {
-            group: group.clone(),
-            topics: self.topics.clone(),
-            owner: self.owner(group),
-            policy: self.policy(),
-            isolation: self.isolation.map(Into::into),
-            dry_run,
-        }
-    }
-}
-
-fn write_table(out: &mut Out, group: &Group, started: &Started, dry_run: bool) -> Result<(), Failure> {
+fn write_table(out: &mut Out, group: &Group, started: &StartAnswer, dry_run: bool) -> Result<(), Failure> {
     let would = if dry_run { "would start" } else { "starts" };
     out.line(format!("group {group} {would} under epoch {}, seq {}", started.epoch, started.seq))?;
     let mut rows = Rows::new(&["topic", ">part", ">offset", "verdict", ">earliest", ">latest", ">readable end"]);
     for start in &started.positions {
         rows.push([
-            start.at.topic.to_string(),
-            start.at.partition.to_string(),
+            start.topic.to_string(),
+            start.partition.to_string(),
             start.offset.to_string(),
             start.verdict.as_str().to_owned(),
             or_dash(start.earliest),

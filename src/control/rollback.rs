@@ -13,7 +13,7 @@ use crate::entry::{Body, Entry, Move};
 use crate::journal::{DecideError, ReadError};
 use crate::offset::{Epoch, Group, Seq, free_name};
 use crate::positions::GroupState;
-use crate::rollback::{self, Decided, Moment, Order, Plan, PlanRequest, Refused};
+use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refused};
 
 /// Past this the journal's clock and the machine's are said to differ.
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
@@ -42,7 +42,7 @@ pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> 
     let group = known_group(control, &request.group)?;
     let asked = Asked::new(control, &request, &group)?;
     let mut plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
-    plan.clock_uncertain = clock_uncertain(control, plan.moment)?;
+    plan.clock_uncertain = clock_uncertain(control, plan.moment.map(|moment| moment.seq))?;
     Ok(plan)
 }
 
@@ -64,7 +64,8 @@ pub fn execute(
             return receipt(control, &group, seq, clock_uncertain(control, None).map_err(PlanError::from)?);
         }
         let asked = Asked::new(control, &request, &group)?;
-        let clock_uncertain = clock_uncertain(control, asked.meaning.moment()).map_err(PlanError::from)?;
+        let clock_uncertain =
+            clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;
         let order = Order {
             request: request.clone(),
             plan: plan.map(str::to_owned),
@@ -124,11 +125,11 @@ fn receipt(control: &Control, group: &GroupState, seq: Seq, clock_uncertain: boo
 
 /// Whether times are not to be relied on: at the newest entry, or at the moment that is the target, the journal's clock
 /// stood over a minute off the machine's, or the machine's has been set back by so much since.
-fn clock_uncertain(control: &Control, moment: Option<Moment>) -> Result<bool, ReadError> {
+pub fn clock_uncertain(control: &Control, moment: Option<Seq>) -> Result<bool, ReadError> {
     let newest = control.journal.with_state(|state| state.seq);
     let Some(newest) = control.journal.entry(newest)? else { return Ok(false) };
     let target = match moment {
-        Some(moment) => control.journal.entry(moment.seq)?,
+        Some(moment) => control.journal.entry(moment)?,
         None => None,
     };
     let apart = |entry: &Entry| entry.recorded_at.millis().abs_diff(entry.machine_clock.millis()) > CLOCK_TOLERANCE_MS;

@@ -12,11 +12,13 @@
 //! - `wal`: the write-ahead log, which decides what is acknowledged.
 //! - `store`: the sealed history, in sled.
 //! - `tail`: entries that are not sealed yet, in memory; `published`: what readers see, over both.
+//! - `fences`: commits that were refused as stale.
 //! - `writer`, `sealing`: the two threads; `request`, `health`: what passes between them and the handles.
 //! - `open`: recovery.
 
 mod codec;
 mod error;
+mod fences;
 mod health;
 mod lock;
 mod open;
@@ -39,6 +41,8 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 pub use self::error::{CommitError, DecideError, OpenError, ReadError, WriteError};
+use self::fences::FenceBook;
+pub use self::fences::{Fenced, Fences};
 use self::health::Health;
 use self::lock::Directory;
 pub use self::lock::FORMAT_VERSION;
@@ -150,6 +154,8 @@ pub struct Journal(Arc<Inner>);
 struct Inner {
     published: Arc<Published>,
     health: Arc<Health>,
+    fences: FenceBook,
+    clock: Clock,
     requests: Sender<Request>,
     stopping: Arc<AtomicBool>,
     writer: Mutex<Option<JoinHandle<Result<(), WriteError>>>>,
@@ -197,20 +203,38 @@ impl Journal {
     /// Refused, with the reason: the journal is unchanged. Unavailable: what became of it is not known, so commit it again
     /// once the journal was opened again (with a key, or the same batch time: then it is there once).
     pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
-        receipt(self.decide(move |state| check(state, &commit)))
+        let commit = Arc::new(commit);
+        let checked = Arc::clone(&commit);
+        self.told(&commit, receipt(self.decide(move |state| check(state, &checked))))
     }
 
     /// Like [`Journal::commit`], without blocking the thread: for tasks of tokio, which must not call blocking ones.
     /// A dropped future takes nothing back.
     pub async fn commit_async(&self, commit: Commit) -> Result<Receipt, CommitError> {
         let (reply, answer) = oneshot::channel();
+        let commit = Arc::new(commit);
+        let checked = Arc::clone(&commit);
         // The receiver is gone if the future was dropped.
-        let request = Decision::request(move |state: &State| check(state, &commit), move |told| drop(reply.send(told)));
+        let request =
+            Decision::request(move |state: &State| check(state, &checked), move |told| drop(reply.send(told)));
         self.request(request)?;
         match answer.await {
-            Ok(decided) => receipt(decided),
+            Ok(decided) => self.told(&commit, receipt(decided)),
             Err(_) => Err(CommitError::Unavailable(self.unanswered())),
         }
+    }
+
+    /// Notes a commit that was fenced.
+    fn told(&self, commit: &Commit, answer: Result<Receipt, CommitError>) -> Result<Receipt, CommitError> {
+        if let Err(CommitError::Refused(refused)) = &answer {
+            self.0.fences.note(refused, commit.epoch(), commit.ranges(), (self.0.clock)());
+        }
+        answer
+    }
+
+    /// The group's commits that were fenced since this open.
+    pub fn fences(&self, group: &Group) -> Fences {
+        self.0.fences.of(group)
     }
 
     /// Runs a pure decision in the writer thread on the pending state, and appends what it returns, all or none of it;

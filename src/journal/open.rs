@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::codec::payload;
 use super::codec::record::Names;
 use super::error::OpenError;
+use super::fences::FenceBook;
 use super::health::{Health, Progress};
 use super::lock::Directory;
 use super::published::Published;
@@ -83,13 +84,15 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
         progress,
         sealing: jobs,
         durability: options.durability,
-        clock: options.clock,
+        clock: Arc::clone(&options.clock),
     };
     let writer =
         std::thread::Builder::new().name("tidelog-write".into()).spawn(move || writer.run(&inbox)).map_err(failed)?;
     Ok(Inner {
         published,
         health,
+        fences: FenceBook::default(),
+        clock: options.clock,
         requests,
         stopping,
         writer: Mutex::new(Some(writer)),

@@ -73,6 +73,11 @@ impl Mock {
         Ok(Mock { cluster, brokers: i32::from(brokers), producer })
     }
 
+    /// Its brokers: host:port, several separated by commas.
+    pub fn brokers(&self) -> String {
+        self.cluster.bootstrap_servers()
+    }
+
     /// Clients of this cluster.
     pub fn config(&self) -> ClientConfig {
         ClientConfig::new(self.cluster.bootstrap_servers()).expect("a cluster has brokers")

@@ -14,9 +14,11 @@ mod hole;
 pub mod mock;
 #[allow(unsafe_code, reason = "each call into librdkafka is wrapped in the smallest function")]
 mod raw;
+mod topics;
 
 pub use self::broker::KafkaBroker;
 pub use self::config::{ClientConfig, ClientError};
 pub use self::consumer::{
     Batch, BeginError, CommitFailed, Config, Cut, Discovery, Health, JournaledConsumer, Record, StopReason,
 };
+pub use self::topics::{OwnTopics, TopicError};

@@ -1,13 +1,13 @@
 //! Entries and batches as JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::entry::{self, Body, Correction, Finding, KafkaOutcome, Loss, Move, Note, TopicChange};
+use crate::entry::{self, Body, Correction, Finding, KafkaOutcome, Note};
 use crate::offset::{BatchNumber, Epoch, Isolation, OffsetRange, Seq, Timestamp, TopicName};
 
 /// A batch: `batch`, `seq`, `batch_time`, `recorded_at`, `epoch`, `key`, `ranges`, `notes`.
-#[derive(Debug, Serialize)]
-pub struct Batch<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Batch {
     /// Its number within the group.
     pub batch: BatchNumber,
     /// Its entry.
@@ -19,175 +19,174 @@ pub struct Batch<'a> {
     /// The epoch that it was read under.
     pub epoch: Epoch,
     /// The idempotency key.
-    pub key: Option<&'a str>,
+    pub key: Option<String>,
     /// What was read.
-    pub ranges: &'a [OffsetRange],
+    pub ranges: Vec<OffsetRange>,
     /// Holes, overlaps, late and first ranges.
-    pub notes: &'a [Note],
+    pub notes: Vec<Note>,
 }
 
-impl<'a> Batch<'a> {
+impl Batch {
     /// The batch that `entry` is; none if it is of another kind.
-    pub fn of(entry: &'a entry::Entry) -> Option<Self> {
-        let Body::Batch(batch) = &entry.body else { return None };
-        Some(Batch {
-            batch: batch.batch,
-            seq: entry.seq,
-            batch_time: batch.batch_time,
-            recorded_at: entry.recorded_at,
-            epoch: entry.epoch,
-            key: batch.key.as_deref(),
-            ranges: &batch.ranges,
-            notes: &batch.notes,
-        })
+    pub fn of(entry: entry::Entry) -> Option<Self> {
+        let entry::Entry { seq, recorded_at, epoch, body, .. } = entry;
+        let Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _, topic_ids: _ }) = body else {
+            return None;
+        };
+        Some(Batch { batch, seq, batch_time, recorded_at, epoch, key, ranges, notes })
     }
 }
 
-/// An entry: `seq`, `kind`, `group`, `app`, `recorded_at`, `machine_clock`, `epoch`, and the fields of its kind.
-#[derive(Debug, Serialize)]
-pub struct Entry<'a> {
-    seq: Seq,
-    kind: &'static str,
-    group: Option<&'a str>,
-    app: Option<&'a str>,
-    recorded_at: Timestamp,
-    machine_clock: Timestamp,
-    epoch: Epoch,
+/// An entry: `seq`, `group`, `app`, `recorded_at`, `machine_clock`, `epoch`, `kind`, and the fields of its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number.
+    pub seq: Seq,
+    /// The group that it concerns; null for `pruned`.
+    pub group: Option<String>,
+    /// That group's application.
+    pub app: Option<String>,
+    /// When the journal took it.
+    pub recorded_at: Timestamp,
+    /// What the machine's own clock said then.
+    pub machine_clock: Timestamp,
+    /// The group's epoch after it; for a batch the one it was read under.
+    pub epoch: Epoch,
+    /// `kind`, and what only that kind has.
     #[serde(flatten)]
-    own: Own<'a>,
+    pub own: Own,
 }
 
-impl<'a> From<&'a entry::Entry> for Entry<'a> {
-    fn from(entry: &'a entry::Entry) -> Self {
+impl From<entry::Entry> for Entry {
+    fn from(entry: entry::Entry) -> Self {
+        let entry::Entry { seq, recorded_at, machine_clock, group, epoch, body } = entry;
         Entry {
-            seq: entry.seq,
-            kind: entry.body.kind(),
-            group: entry.group.as_ref().map(|group| group.group()),
-            app: entry.group.as_ref().map(|group| group.app()),
-            recorded_at: entry.recorded_at,
-            machine_clock: entry.machine_clock,
-            epoch: entry.epoch,
-            own: Own::of(&entry.body),
+            seq,
+            group: group.as_ref().map(|group| group.group().to_owned()),
+            app: group.as_ref().map(|group| group.app().to_owned()),
+            recorded_at,
+            machine_clock,
+            epoch,
+            own: body.into(),
         }
     }
 }
 
-/// The fields of a kind.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Own<'a> {
+/// A kind of entry with its own fields. They are those of [`Body`], which says what each means; a correction's stand
+/// among them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Own {
     Batch {
         batch: BatchNumber,
         batch_time: Timestamp,
-        key: Option<&'a str>,
-        ranges: &'a [OffsetRange],
-        notes: &'a [Note],
+        key: Option<String>,
+        ranges: Vec<OffsetRange>,
+        notes: Vec<Note>,
     },
     Started {
-        owner: &'a str,
+        owner: String,
         isolation: Isolation,
     },
-    Found {
-        findings: &'a [Finding],
+    Reconciled {
+        findings: Vec<Finding>,
         #[serde(flatten)]
-        change: Change<'a>,
+        correction: Correction,
+    },
+    PartitionsAdded {
+        findings: Vec<Finding>,
+        #[serde(flatten)]
+        correction: Correction,
     },
     RolledBack {
-        plan: &'a str,
-        target: &'a str,
-        actor: &'a str,
-        reason: &'a str,
+        plan: String,
+        target: String,
+        actor: String,
+        reason: String,
         undoes: Option<Seq>,
         kafka: bool,
         #[serde(flatten)]
-        change: Change<'a>,
+        correction: Correction,
     },
     KafkaResult {
         of: Seq,
-        partitions: &'a [KafkaOutcome],
+        partitions: Vec<KafkaOutcome>,
     },
     Held {
-        reason: &'a str,
-        actor: &'a str,
+        reason: String,
+        actor: String,
     },
-    By {
-        actor: &'a str,
+    Released {
+        actor: String,
     },
     Retired {
-        topic: Option<&'a TopicName>,
-        actor: &'a str,
+        topic: Option<TopicName>,
+        actor: String,
     },
     Mark {
-        name: &'a str,
-        actor: &'a str,
+        name: String,
+        actor: String,
     },
-    Acknowledged {
+    LossAcknowledged {
         of: Seq,
-        actor: &'a str,
+        actor: String,
     },
     Imported {
-        source: &'a str,
+        source: String,
         #[serde(flatten)]
-        change: Change<'a>,
+        correction: Correction,
     },
     Pruned {
         through: Seq,
-        actor: &'a str,
+        actor: String,
     },
 }
 
-/// A correction's fields.
-#[derive(Debug, Serialize)]
-struct Change<'a> {
-    topics: &'a [TopicChange],
-    moves: &'a [Move],
-    losses: &'a [Loss],
-    cluster_id: Option<&'a str>,
-}
-
-impl<'a> From<&'a Correction> for Change<'a> {
-    fn from(correction: &'a Correction) -> Self {
-        Change {
-            topics: &correction.topics,
-            moves: &correction.moves,
-            losses: &correction.losses,
-            cluster_id: correction.cluster_id.as_deref(),
-        }
-    }
-}
-
-impl<'a> Own<'a> {
-    fn of(body: &'a Body) -> Self {
+impl From<Body> for Own {
+    fn from(body: Body) -> Self {
         match body {
-            Body::Batch(b) => Own::Batch {
-                batch: b.batch,
-                batch_time: b.batch_time,
-                key: b.key.as_deref(),
-                ranges: &b.ranges,
-                notes: &b.notes,
-            },
-            Body::Started { owner, isolation } => Own::Started { owner, isolation: *isolation },
-            Body::Reconciled { findings, correction } | Body::PartitionsAdded { findings, correction } => {
-                Own::Found { findings, change: correction.into() }
+            Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _, topic_ids: _ }) => {
+                Own::Batch { batch, batch_time, key, ranges, notes }
             }
-            Body::RolledBack(r) => Own::RolledBack {
-                plan: &r.plan,
-                target: &r.target,
-                actor: &r.actor,
-                reason: &r.reason,
-                undoes: r.undoes,
-                kafka: r.kafka,
-                change: (&r.correction).into(),
-            },
-            Body::KafkaResult { of, partitions } => Own::KafkaResult { of: *of, partitions },
+            Body::Started { owner, isolation } => Own::Started { owner, isolation },
+            Body::Reconciled { findings, correction } => Own::Reconciled { findings, correction },
+            Body::PartitionsAdded { findings, correction } => Own::PartitionsAdded { findings, correction },
+            Body::RolledBack(entry::RolledBack { plan, target, actor, reason, undoes, kafka, correction }) => {
+                Own::RolledBack { plan, target, actor, reason, undoes, kafka, correction }
+            }
+            Body::KafkaResult { of, partitions } => Own::KafkaResult { of, partitions },
             Body::Held { reason, actor } => Own::Held { reason, actor },
-            Body::Released { actor } => Own::By { actor },
-            Body::Retired { topic, actor } => Own::Retired { topic: topic.as_ref(), actor },
+            Body::Released { actor } => Own::Released { actor },
+            Body::Retired { topic, actor } => Own::Retired { topic, actor },
             Body::Mark { name, actor } => Own::Mark { name, actor },
-            Body::LossAcknowledged { of, actor } => Own::Acknowledged { of: *of, actor },
-            Body::Imported { source, correction } => Own::Imported { source, change: correction.into() },
+            Body::LossAcknowledged { of, actor } => Own::LossAcknowledged { of, actor },
+            Body::Imported { source, correction } => Own::Imported { source, correction },
             // The states that it carries are the journal's own business, and as large as the journal has groups.
-            Body::Pruned { through, actor, groups: _ } => Own::Pruned { through: *through, actor },
+            Body::Pruned { through, actor, groups: _ } => Own::Pruned { through, actor },
         }
     }
 }
+
+impl Own {
+    /// The kind's name, as on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Own::Batch { .. } => "batch",
+            Own::Started { .. } => "started",
+            Own::Reconciled { .. } => "reconciled",
+            Own::PartitionsAdded { .. } => "partitions_added",
+            Own::RolledBack { .. } => "rolled_back",
+            Own::KafkaResult { .. } => "kafka_result",
+            Own::Held { .. } => "held",
+            Own::Released { .. } => "released",
+            Own::Retired { .. } => "retired",
+            Own::Mark { .. } => "mark",
+            Own::LossAcknowledged { .. } => "loss_acknowledged",
+            Own::Imported { .. } => "imported",
+            Own::Pruned { .. } => "pruned",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

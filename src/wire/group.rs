@@ -1,14 +1,14 @@
 //! A group as a list of groups shows it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::entry;
-use crate::offset::{BatchNumber, Epoch, Group, Isolation, Seq, Timestamp, TopicName};
+use crate::entry::{self, Body};
+use crate::offset::{BatchNumber, Epoch, Group, Isolation, OffsetRange, Seq, Timestamp, TopicName};
 use crate::positions::{GroupState, Hold, PickedUp};
 use crate::wire::Count;
 
 /// How a group is doing, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupWord {
     /// No longer wanted.
@@ -61,7 +61,7 @@ impl GroupWord {
 }
 
 /// A group of the journal: what the journal alone knows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// The group.
     pub group: String,
@@ -92,7 +92,7 @@ pub struct GroupSummary {
 }
 
 /// The newest batch of a group, without its ranges.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastBatch {
     /// Its number.
     pub batch: BatchNumber,
@@ -105,7 +105,7 @@ pub struct LastBatch {
 }
 
 /// A topic of a group.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopicSummary {
     /// Its name.
     pub topic: TopicName,
@@ -115,15 +115,52 @@ pub struct TopicSummary {
     pub retired: bool,
 }
 
+/// A group by itself: the summary, and what the server knows beyond the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupAnswer {
+    /// What the journal knows.
+    #[serde(flatten)]
+    pub summary: GroupSummary,
+    /// What is on the broker and not in the journal yet: starting again takes it in.
+    pub growth: Vec<Grown>,
+    /// The last commit that was fenced since the server began.
+    pub last_fenced: Option<LastFenced>,
+    /// How many were.
+    pub fenced_total: Count,
+}
+
+/// A partition that the journal has not taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grown {
+    /// The topic.
+    pub topic: TopicName,
+    /// The partition.
+    pub partition: u32,
+}
+
+/// A commit that was refused because its epoch was old.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastFenced {
+    /// When it came.
+    pub at: Timestamp,
+    /// The epoch that it carried.
+    pub epoch: Epoch,
+    /// What it would have committed.
+    pub ranges: Vec<OffsetRange>,
+}
+
 impl GroupSummary {
     /// The group as of `now`; `newest` is the entry of its newest batch, where that is known.
     pub fn new(group: &Group, state: &GroupState, newest: Option<&entry::Entry>, now: Timestamp) -> Self {
         let batch = state.positions.batch;
-        let newest = newest.and_then(crate::wire::Batch::of);
+        let batch_time = newest.and_then(|newest| match &newest.body {
+            Body::Batch(batch) => Some(batch.batch_time),
+            _ => None,
+        });
         let last_batch = (batch != BatchNumber::ZERO).then(|| LastBatch {
             batch,
-            seq: newest.as_ref().map(|newest| newest.seq),
-            batch_time: newest.as_ref().map(|newest| newest.batch_time),
+            seq: newest.map(|newest| newest.seq),
+            batch_time,
             recorded_at: state.last_batch_recorded_at,
         });
         let topic = |(name, topic): (&TopicName, &crate::positions::TopicState)| TopicSummary {

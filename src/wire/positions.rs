@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::broker::Look;
 use crate::entry::Hole;
@@ -11,7 +11,7 @@ use crate::positions::{GroupState, Positions};
 use crate::wire::Count;
 
 /// The moment of the journal that an answer speaks of.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AsOf {
     /// The group's last entry then.
     pub seq: Seq,
@@ -53,7 +53,7 @@ impl Watermarks {
 }
 
 /// Where a group continues, or continued.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PositionsAnswer {
     /// The group.
     pub group: String,
@@ -68,7 +68,7 @@ pub struct PositionsAnswer {
 }
 
 /// Where one partition continues, or continued.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Position {
     /// The topic.
     pub topic: TopicName,
@@ -99,7 +99,7 @@ pub struct Position {
 }
 
 /// A hole, with the fields that a loss has too.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HoleLine {
     /// The first offset.
     pub from_offset: Offset,
@@ -108,7 +108,7 @@ pub struct HoleLine {
     /// The entry that opened it.
     pub seq: Seq,
     /// `hole`.
-    pub cause: &'static str,
+    pub cause: String,
     /// Null: an acknowledged hole is closed.
     pub acknowledged_by: Option<String>,
 }
@@ -116,7 +116,7 @@ pub struct HoleLine {
 impl From<&Hole> for HoleLine {
     fn from(hole: &Hole) -> Self {
         let Hole { from_offset, until_offset, seq } = *hole;
-        HoleLine { from_offset, until_offset, seq, cause: "hole", acknowledged_by: None }
+        HoleLine { from_offset, until_offset, seq, cause: "hole".to_owned(), acknowledged_by: None }
     }
 }
 
@@ -170,7 +170,7 @@ impl PositionsAnswer {
 }
 
 /// A loss that nobody has acknowledged, or an open hole.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossLine {
     /// The topic.
     pub topic: TopicName,
@@ -183,7 +183,7 @@ pub struct LossLine {
     /// The entry that made it.
     pub seq: Seq,
     /// `expired`, `recreated`, `unread`, `skipped`; `hole` while open.
-    pub cause: &'static str,
+    pub cause: String,
     /// When a loss was noted; null for a hole.
     pub recorded_at: Option<Timestamp>,
     /// Who has seen it; null while nobody has.
@@ -198,7 +198,7 @@ pub fn losses(state: &GroupState) -> Vec<LossLine> {
         from_offset: open.loss.from_offset,
         until_offset: open.loss.until_offset,
         seq: open.seq,
-        cause: open.loss.cause.as_str(),
+        cause: open.loss.cause.as_str().to_owned(),
         recorded_at: Some(open.recorded_at),
         acknowledged_by: None,
     });
@@ -209,7 +209,7 @@ pub fn losses(state: &GroupState) -> Vec<LossLine> {
             from_offset: hole.from_offset,
             until_offset: hole.until_offset,
             seq: hole.seq,
-            cause: "hole",
+            cause: "hole".to_owned(),
             recorded_at: None,
             acknowledged_by: None,
         })

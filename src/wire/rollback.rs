@@ -1,17 +1,15 @@
-//! Plans and rollbacks as JSON: what is asked, the plan, what was done.
+//! Rollbacks as JSON: what is asked of a plan, and of its execution.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::Executed;
-use crate::offset::{Epoch, Group, Invalid, Offset, Seq, TopicName};
-use crate::rollback::{self, Plan, PlanRequest, Scope};
+use crate::offset::{Group, Invalid, TopicName};
+use crate::rollback::{PlanRequest, Scope};
 use crate::wire::target::To;
-use crate::wire::{AsOf, Count};
 
 /// What is asked for; without the group, which the route or the command names.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackBody {
     /// Exactly one target.
@@ -75,8 +73,47 @@ impl RollbackBody {
     }
 }
 
+/// What executes a plan: its body, with who does it and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecuteBody {
+    to: To,
+    #[serde(default)]
+    scope: Vec<ScopeBody>,
+    #[serde(default)]
+    kafka: bool,
+    #[serde(default)]
+    allow_clamp: bool,
+    #[serde(default)]
+    leave_unmovable: bool,
+    #[serde(default)]
+    unchecked: bool,
+    #[serde(default)]
+    hold: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl ExecuteBody {
+    /// The body that executes `plan`.
+    pub fn new(plan: RollbackBody, actor: String, reason: String) -> Self {
+        let RollbackBody { to, scope, kafka, allow_clamp, leave_unmovable, unchecked, hold, plan } = plan;
+        ExecuteBody { to, scope, kafka, allow_clamp, leave_unmovable, unchecked, hold, plan, actor, reason }
+    }
+
+    /// What is to be executed, the actor and the reason.
+    pub fn split(self) -> (RollbackBody, String, String) {
+        let ExecuteBody { to, scope, kafka, allow_clamp, leave_unmovable, unchecked, hold, plan, actor, reason } = self;
+        (RollbackBody { to, scope, kafka, allow_clamp, leave_unmovable, unchecked, hold, plan }, actor, reason)
+    }
+}
+
 /// A topic, or some of its partitions.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeBody {
     /// The topic.
@@ -84,171 +121,4 @@ pub struct ScopeBody {
     /// Its partitions; all where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitions: Option<BTreeSet<u32>>,
-}
-
-/// A plan: what a rollback would do.
-#[derive(Debug, Serialize)]
-pub struct PlanAnswer {
-    /// The group.
-    pub group: String,
-    /// Its application.
-    pub app: String,
-    /// The plan's id.
-    pub plan: String,
-    /// Whether it can be executed.
-    pub executable: bool,
-    /// Whether it would change nothing.
-    pub nothing_to_do: bool,
-    /// Why it can't be executed.
-    pub refusals: Vec<RefusalLine>,
-    /// The group's epoch.
-    pub epoch: Epoch,
-    /// The moment of history that it goes to; null for a target that is none.
-    pub as_of: Option<AsOf>,
-    /// Whether times should not be relied on.
-    pub clock_uncertain: bool,
-    /// The partitions.
-    pub partitions: Vec<PlannedLine>,
-    /// The sums.
-    pub totals: TotalsLine,
-    /// Live members of the group in Kafka; always empty in this version, which does not touch Kafka's offsets.
-    pub members: [(); 0],
-    /// What to send to execute it.
-    pub execute: RollbackBody,
-}
-
-/// Why a partition keeps a plan from being executed.
-#[derive(Debug, Serialize)]
-pub struct RefusalLine {
-    topic: TopicName,
-    partition: u32,
-    outcome: &'static str,
-    why: String,
-}
-
-/// What becomes of a partition.
-#[derive(Debug, Serialize)]
-pub struct PlannedLine {
-    topic: TopicName,
-    partition: u32,
-    position: Offset,
-    target: Option<Offset>,
-    start: Offset,
-    outcome: &'static str,
-    replayed: Count,
-    skipped: Count,
-    lost: Count,
-}
-
-/// Sums over a plan.
-#[derive(Debug, Serialize)]
-pub struct TotalsLine {
-    replayed: Count,
-    skipped: Count,
-    lost: Count,
-    partitions: Count,
-}
-
-impl PlanAnswer {
-    /// The plan for `group`.
-    pub fn new(group: &Group, plan: &Plan) -> Self {
-        let totals = plan.totals();
-        PlanAnswer {
-            group: group.group().to_owned(),
-            app: group.app().to_owned(),
-            plan: plan.id.clone(),
-            executable: plan.executable(),
-            nothing_to_do: plan.nothing_to_do,
-            refusals: plan.refusals.iter().map(RefusalLine::from).collect(),
-            epoch: plan.epoch,
-            as_of: plan.moment.map(|moment| AsOf {
-                seq: moment.seq,
-                batch: moment.batch,
-                recorded_at: moment.recorded_at,
-                clock_uncertain: plan.clock_uncertain,
-            }),
-            clock_uncertain: plan.clock_uncertain,
-            partitions: plan.partitions.iter().map(PlannedLine::from).collect(),
-            totals: TotalsLine {
-                replayed: Count(totals.replayed),
-                skipped: Count(totals.skipped),
-                lost: Count(totals.lost),
-                partitions: Count(totals.partitions),
-            },
-            members: [],
-            execute: RollbackBody::new(&plan.execute, Some(plan.id.clone())),
-        }
-    }
-}
-
-impl From<&rollback::Refusal> for RefusalLine {
-    fn from(refusal: &rollback::Refusal) -> Self {
-        RefusalLine {
-            topic: refusal.at.topic.clone(),
-            partition: refusal.at.partition,
-            outcome: refusal.outcome.as_str(),
-            why: refusal.why.clone(),
-        }
-    }
-}
-
-impl From<&rollback::Planned> for PlannedLine {
-    fn from(planned: &rollback::Planned) -> Self {
-        PlannedLine {
-            topic: planned.at.topic.clone(),
-            partition: planned.at.partition,
-            position: planned.position,
-            target: planned.target,
-            start: planned.start,
-            outcome: planned.outcome.as_str(),
-            replayed: Count(planned.replayed),
-            skipped: Count(planned.skipped),
-            lost: Count(planned.lost),
-        }
-    }
-}
-
-/// What executing a plan came to.
-#[derive(Debug, Serialize)]
-pub struct ExecutedAnswer {
-    /// The entry; null where there was nothing to do.
-    pub seq: Option<Seq>,
-    /// The group's epoch.
-    pub epoch: Epoch,
-    /// Whether it had been executed before.
-    pub repeated: bool,
-    /// Whether times should not be relied on.
-    pub clock_uncertain: bool,
-    /// What moved.
-    pub partitions: Vec<MovedLine>,
-    /// What setting Kafka's committed offsets came to; null where that was not asked for.
-    pub kafka: Option<()>,
-}
-
-/// A partition that moved.
-#[derive(Debug, Serialize)]
-pub struct MovedLine {
-    topic: TopicName,
-    partition: u32,
-    old: Option<Offset>,
-    new: Option<Offset>,
-}
-
-impl From<&Executed> for ExecutedAnswer {
-    fn from(executed: &Executed) -> Self {
-        let moved = |moved: &crate::entry::Move| MovedLine {
-            topic: moved.topic.clone(),
-            partition: moved.partition,
-            old: moved.old,
-            new: moved.new,
-        };
-        ExecutedAnswer {
-            seq: executed.seq,
-            epoch: executed.epoch,
-            repeated: executed.repeated,
-            clock_uncertain: executed.clock_uncertain,
-            partitions: executed.moves.iter().map(moved).collect(),
-            kafka: None,
-        }
-    }
 }

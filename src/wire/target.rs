@@ -10,7 +10,7 @@ use crate::offset::{BatchNumber, Invalid, Offset, Seq, Timestamp, TopicName, Top
 use crate::rollback::{self, Edge, Target};
 
 /// A target: one of the fields is set; `edge` goes with `batch`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct To {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EdgeWord {
     Before,
@@ -53,7 +53,7 @@ enum EdgeWord {
 }
 
 /// An offset of a partition.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OffsetLine {
     /// The topic.
@@ -65,7 +65,7 @@ pub struct OffsetLine {
 }
 
 /// The only number that may be negative: a string, or an integer, like the others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Shift(i64);
 
 impl Serialize for Shift {

@@ -25,6 +25,8 @@ mod kafka_mock;
 mod kafka_running;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(feature = "cli")]
+mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
@@ -35,4 +37,6 @@ mod readme;
 mod real;
 mod script;
 mod tidy;
+#[cfg(feature = "cli")]
+mod two_brokers;
 mod wait;

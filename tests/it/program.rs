@@ -126,6 +126,12 @@ impl Program {
         lines.iter().map(show).collect()
     }
 
+    /// Waits until a process holds the journal and serves it.
+    pub fn wait_served(&self) {
+        let note = self.path("journal").join("server.json");
+        wait_for("server.json", Duration::from_secs(10), || std::fs::metadata(&note).map(drop));
+    }
+
     /// Starts a command that goes on until it is stopped.
     pub fn spawn(&self, words: &[&str]) -> Running {
         let mut command = self.command(words);
@@ -136,6 +142,12 @@ impl Program {
 
 /// A command that runs; killed when dropped.
 pub struct Running(Child);
+
+impl From<Child> for Running {
+    fn from(child: Child) -> Running {
+        Running(child)
+    }
+}
 
 impl Running {
     /// Calls `see` with each line of standard output until it answers true; fails if the output ends before.
@@ -161,15 +173,16 @@ impl Running {
 
     /// Its end, within the deadline.
     pub fn finish(mut self, deadline: Duration) -> Done {
-        let readers = [
-            read_in_background(self.0.stdout.take().expect("piped")),
-            read_in_background(self.0.stderr.take().expect("piped")),
-        ];
+        let out = self.0.stdout.take().map(read_in_background);
+        let err = self.0.stderr.take().map(read_in_background);
         let status: ExitStatus = wait_for("the program's end", deadline, || {
             self.0.try_wait().expect("a child can be waited for").ok_or("still running")
         });
-        let [out, err] = readers.map(|reader| reader.join().expect("a reader of a pipe"));
-        Done { code: code(status), out, err }
+        let read = |reader: Option<std::thread::JoinHandle<String>>| match reader {
+            Some(reader) => reader.join().expect("a reader of a pipe"),
+            None => String::new(),
+        };
+        Done { code: code(status), out: read(out), err: read(err) }
     }
 
     /// kill -9.
@@ -206,6 +219,48 @@ fn done(output: Output) -> Done {
 
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
+}
+
+/// A server that is called with one connection a request.
+pub struct Http(String);
+
+impl Http {
+    /// The server at this address.
+    pub fn new(address: &str) -> Http {
+        Http(address.to_owned())
+    }
+
+    /// Status and body of a GET.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> (u16, Value) {
+        self.call("GET", path, "")
+    }
+
+    /// Status and body of a POST.
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.call("POST", path, &body.to_string())
+    }
+
+    #[track_caller]
+    fn call(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(&self.0).expect("the server listens");
+        let (host, length) = (&self.0, body.len());
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
+        write!(stream, "{head}content-length: {length}\r\n\r\n{body}").expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split_whitespace().nth(1).and_then(|code| code.parse().ok()).expect("a status");
+        (status, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}")))
+    }
+}
+
+/// An address of loopback that was free a moment ago.
+pub fn free_address() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+    listener.local_addr().expect("it is bound").to_string()
 }
 
 /// A JSON string's text.

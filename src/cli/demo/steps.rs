@@ -12,6 +12,7 @@ use crate::entry::Verdict;
 use crate::kafka::JournaledConsumer;
 use crate::offset::{BatchNumber, TopicPartition};
 use crate::rollback::{Edge, PlanRequest, Target};
+use crate::wire::PlanAnswer;
 
 /// How long a step may wait for records.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,8 +24,11 @@ type Step = fn(&World, &mut Out, &Stop) -> Result<(), Failure>;
 
 /// All steps, in order; ends early, and well, when the process is told to stop.
 pub fn all(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
-    const STEPS: [Step; 5] = [consume, lose, start_again, grow, roll_back];
-    for step in STEPS {
+    const STEPS: [Step; 5] = [consume, lose, start_again, take_in, roll_back];
+    // What the mock can't do.
+    const REAL: [Step; 2] = [grow, make_again];
+    let more = if world.real().is_some() { REAL.as_slice() } else { &[] };
+    for step in STEPS.iter().chain(more) {
         if stop.is_asked() {
             return Ok(());
         }
@@ -66,7 +70,8 @@ fn take(
 }
 
 fn consume(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
-    say(out, format!("1. Group {} reads ^orders.*, and commits each batch to the journal.", world.group))?;
+    let (group, pattern) = (&world.group, world.pattern());
+    say(out, format!("1. Group {group} reads {pattern}, and commits each batch to the journal."))?;
     for partition in 0..PARTITIONS {
         world.produce(&orders(world, partition), 300, 40)?;
     }
@@ -78,10 +83,13 @@ fn consume(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
 }
 
 fn lose(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
-    say(out, "2. While it is stopped, retention removes the head of orders/1.")?;
     let at = orders(world, 1);
+    say(out, format!("2. While it is stopped, retention removes the head of {at}."))?;
     let before = world.position(&at);
     world.produce(&at, 1_000, 10_000)?;
+    if let Some(topics) = world.real() {
+        topics.shorten(&at, before.plus(500)).map_err(broken)?;
+    }
     let (started, consumer) = world.start(DISCOVERY)?;
     let found = started.findings.iter().find(|finding| finding.verdict == Verdict::HeadOutOfRange);
     let finding = found.ok_or_else(|| broken("the demo went wrong: the loss was not found"))?;
@@ -111,7 +119,7 @@ fn start_again(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure>
     must(first.is_some_and(|(_, from)| *from == before) || stop.is_asked(), || format!("it did not go on at {before}"))
 }
 
-fn grow(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
+fn take_in(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
     say(out, format!("4. A new topic of the pattern, {}, is taken in while it reads.", world.late))?;
     let (_, consumer) = world.start(DISCOVERY)?;
     world.create_late()?;
@@ -132,7 +140,12 @@ fn roll_back(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
     let (_, consumer) = world.start(DISCOVERY)?;
     let request = PlanRequest::new(world.group.clone(), Target::Batch { batch, edge: Edge::Before });
     let plan = control::plan(&world.control, request)?;
-    crate::cli::rollback::show::plan(out, &world.group, &format!("to before batch {batch}"), &plan)?;
+    crate::cli::rollback::show::plan(
+        out,
+        &world.group,
+        &format!("to before batch {batch}"),
+        &PlanAnswer::new(&world.group, &plan),
+    )?;
     must(plan.executable() && !plan.nothing_to_do, || plan.why_not())?;
     let executed =
         control::execute(&world.control, plan.execute.clone(), Some(&plan.id), "demo", "to show a rollback")?;
@@ -146,4 +159,34 @@ fn roll_back(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
     consumer.stop();
     let records: usize = taken.iter().map(|batch| batch.records).sum();
     must(records == again || stop.is_asked(), || format!("{records} records came again, not {again}"))
+}
+
+fn grow(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
+    let Some(topics) = world.real() else { return Ok(()) };
+    say(out, format!("6. {} grows by a partition while it reads; the new one is read from its start.", world.orders))?;
+    let (_, consumer) = world.start(DISCOVERY)?;
+    let at = orders(world, PARTITIONS);
+    topics.grow(&world.orders, PARTITIONS as u16 + 1).map_err(broken)?;
+    world.produce(&at, 80, 40)?;
+    let taken = take(world, &consumer, out, stop, 80)?;
+    consumer.stop();
+    let first = taken.first().and_then(|batch| batch.from.iter().find(|(other, _)| *other == at));
+    must(first.is_some_and(|(_, from)| from.get() == 0) || stop.is_asked(), || {
+        format!("{at} was not read from its start")
+    })
+}
+
+fn make_again(world: &World, out: &mut Out, stop: &Stop) -> Result<(), Failure> {
+    let Some(topics) = world.real() else { return Ok(()) };
+    say(out, format!("7. While it is stopped, {} is deleted and made again, with more records.", world.late))?;
+    let at = TopicPartition::new(world.late.clone(), 0);
+    topics.recreate(&world.late, 1).map_err(broken)?;
+    world.produce(&at, 150, 40)?;
+    let (started, consumer) = world.start(DISCOVERY)?;
+    let found = started.findings.iter().find(|finding| finding.verdict == Verdict::TopicRecreated);
+    let finding = found.ok_or_else(|| broken("the demo went wrong: that it is another topic was not found"))?;
+    say(out, format!("   found at the start: {finding}"))?;
+    take(world, &consumer, out, stop, 150)?;
+    consumer.stop();
+    must(world.position(&at).get() == 150 || stop.is_asked(), || format!("{at} was not read from its start to its end"))
 }

@@ -9,7 +9,9 @@ use crate::cli::kafka::broker;
 use crate::cli::{opening, times};
 use crate::control::{Control, StartRequest, Started};
 use crate::journal::Journal;
-use crate::kafka::{Batch, ClientConfig, CommitFailed, Config, Cut, Discovery, JournaledConsumer, mock::Mock};
+use crate::kafka::{
+    Batch, ClientConfig, CommitFailed, Config, Cut, Discovery, JournaledConsumer, OwnTopics, mock::Mock,
+};
 use crate::offset::{BatchNumber, Group, Offset, TopicName, TopicPartition};
 use crate::reconcile::Policy;
 
@@ -26,7 +28,25 @@ pub struct World {
     pub control: Control,
     client: ClientConfig,
     // Last, as the clients talk to it until they end.
-    mock: Mock,
+    cluster: Cluster,
+}
+
+/// Where the records are.
+enum Cluster {
+    /// librdkafka's mock, inside this process.
+    Mock(Mock),
+    /// A real one, with topics of our own.
+    Real(OwnTopics),
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Cluster::Real(topics) = self
+            && let Err(error) = topics.remove()
+        {
+            tracing::warn!("{error}; remove it by hand");
+        }
+    }
 }
 
 /// A committed batch, for a line.
@@ -41,29 +61,66 @@ pub struct Committed {
 impl World {
     /// A new cluster and a new group over `journal`: the mock's id differs each time, so groups of earlier runs belong to
     /// clusters that are no more.
-    pub fn new(journal: Journal) -> Result<World, Failure> {
-        let mock = Mock::new(1).map_err(broken)?;
-        let client = mock.config();
+    pub fn new(journal: Journal, real: Option<ClientConfig>) -> Result<World, Failure> {
+        let (cluster, client, prefix) = match real {
+            None => {
+                let mock = Mock::new(1).map_err(broken)?;
+                let client = mock.config();
+                (Cluster::Mock(mock), client, None)
+            }
+            Some(client) => (Cluster::Real(OwnTopics::new(&client).map_err(broken)?), client, Some("tidelog-demo")),
+        };
         let broker: Arc<dyn Broker> = broker(&client)?;
         let mut random = [0; 3];
         // Without randomness the time alone names the group.
         let _ = getrandom::fill(&mut random);
         let name = format!("demo-{}-{:02x}{:02x}{:02x}", times::now().millis() / 1000, random[0], random[1], random[2]);
-        let orders = TopicName::new("orders")?;
-        mock.create_topic(&orders, PARTITIONS as u16).map_err(broken)?;
-        Ok(World {
+        // On a real cluster a name that nobody else has; alone, a short one.
+        let orders = match prefix {
+            None => TopicName::new("orders")?,
+            Some(prefix) => TopicName::new(&format!("{prefix}-{}-orders", name.trim_start_matches("demo-")))?,
+        };
+        let late = TopicName::new(&format!("{orders}-returned"))?;
+        let world = World {
             group: Group::new(Group::DEFAULT_APP, &name)?,
             orders,
-            late: TopicName::new("orders-returned")?,
+            late,
             control: opening::control(journal, Some(broker)),
             client,
-            mock,
-        })
+            cluster,
+        };
+        world.create(&world.orders, PARTITIONS as u16)?;
+        Ok(world)
+    }
+
+    /// The brokers, as a client names them.
+    pub fn brokers(&self) -> String {
+        self.client.brokers().to_owned()
+    }
+
+    /// The topics of a real cluster, which can do more than the mock.
+    pub fn real(&self) -> Option<&OwnTopics> {
+        match &self.cluster {
+            Cluster::Mock(_) => None,
+            Cluster::Real(topics) => Some(topics),
+        }
+    }
+
+    fn create(&self, topic: &TopicName, partitions: u16) -> Result<(), Failure> {
+        match &self.cluster {
+            Cluster::Mock(mock) => mock.create_topic(topic, partitions).map_err(broken),
+            Cluster::Real(topics) => topics.create(topic, partitions).map_err(broken),
+        }
     }
 
     /// Makes the topic that the pattern takes in later.
     pub fn create_late(&self) -> Result<(), Failure> {
-        self.mock.create_topic(&self.late, 1).map_err(broken)
+        self.create(&self.late, 1)
+    }
+
+    /// What the group reads.
+    pub fn pattern(&self) -> String {
+        format!("^{}.*", self.orders)
     }
 
     /// Writes `count` records of about `bytes` bytes.
@@ -71,14 +128,17 @@ impl World {
         let filler = "x".repeat(bytes);
         let values: Vec<String> =
             (0..count).map(|number| format!("{{\"order\":{number},\"note\":\"{filler}\"}}")).collect();
-        self.mock.produce(at, values.iter().map(|value| (None, value.as_str()))).map_err(broken)
+        match &self.cluster {
+            Cluster::Mock(mock) => mock.produce(at, values.iter().map(|value| (None, value.as_str()))).map_err(broken),
+            Cluster::Real(topics) => topics.produce(at, &values).map_err(broken),
+        }
     }
 
     /// Starts the group as a new process would, and begins to read.
     pub fn start(&self, discovery: Duration) -> Result<(Started, JournaledConsumer), Failure> {
         let request = StartRequest {
             group: self.group.clone(),
-            topics: vec![format!("^{}.*", self.orders).parse::<TopicSelector>()?],
+            topics: vec![self.pattern().parse::<TopicSelector>()?],
             owner: format!("{}@demo:{}", self.group.group(), Instant::now().elapsed().as_nanos() + self.newest()),
             policy: Policy::default(),
             isolation: None,

@@ -3,26 +3,26 @@
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::times;
-use crate::control::Executed;
 use crate::offset::Group;
-use crate::rollback::{Outcome, Plan};
+use crate::rollback::Outcome;
+use crate::wire::{ExecutedAnswer, PlanAnswer};
 
 /// A plan: what it does in a sentence, partition by partition, and what keeps it from being executed.
-pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &Plan) -> Result<(), Failure> {
+pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &PlanAnswer) -> Result<(), Failure> {
     out.line(sentence(group, target, plan))?;
     let mut rows =
         Rows::new(&["topic", ">part", ">position", ">target", ">start", "outcome", ">again", ">skipped", ">lost"]);
     for partition in &plan.partitions {
         rows.push([
-            partition.at.topic.to_string(),
-            partition.at.partition.to_string(),
+            partition.topic.to_string(),
+            partition.partition.to_string(),
             partition.position.to_string(),
             or_dash(partition.target),
             partition.start.to_string(),
             partition.outcome.as_str().to_owned(),
-            partition.replayed.to_string(),
-            partition.skipped.to_string(),
-            partition.lost.to_string(),
+            partition.replayed.0.to_string(),
+            partition.skipped.0.to_string(),
+            partition.lost.0.to_string(),
         ]);
         if !matches!(partition.outcome, Outcome::Exact | Outcome::Unchanged) {
             rows.strike();
@@ -38,35 +38,45 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &Plan) -> Result<(
 }
 
 /// What a plan does: its target on one line, what that costs on the next.
-pub fn sentence(group: &Group, target: &str, plan: &Plan) -> String {
-    let moment = plan.moment.map_or_else(String::new, |moment| {
+pub fn sentence(group: &Group, target: &str, plan: &PlanAnswer) -> String {
+    let moment = plan.as_of.as_ref().map_or_else(String::new, |moment| {
         let recorded = times::with_distance(moment.recorded_at, times::now());
         format!("\nThat is batch {}, seq {}, recorded {recorded}.", moment.batch, moment.seq)
     });
-    let begin = format!("Plan {} for group {group}: {target}.{moment}", plan.id);
-    if plan.nothing_to_do && plan.executable() {
+    let begin = format!("Plan {} for group {group}: {target}.{moment}", plan.plan);
+    if plan.nothing_to_do && plan.executable {
         let stays = plan.partitions.iter().any(|partition| partition.outcome.is_unmovable());
         let why = if stays { "what could move is there already" } else { "it is there already" };
         return format!("{begin}\nThere is nothing to do: {why}.");
     }
-    let totals = plan.totals();
+    let totals = &plan.totals;
     let moving = plan.partitions.iter().filter(|partition| partition.start != partition.position).count();
-    let moves = if plan.executable() { "It moves" } else { "It can't be executed as it is; it would move" };
+    let moves = if plan.executable { "It moves" } else { "It can't be executed as it is; it would move" };
     format!(
         "{begin}\n{moves} {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.",
-        totals.partitions, totals.replayed, totals.skipped, totals.lost
+        totals.partitions.0, totals.replayed.0, totals.skipped.0, totals.lost.0
     )
 }
 
+/// Why a plan can't be executed: the first few partitions, a line each.
+pub fn why_not(plan: &PlanAnswer) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<_> = plan.refusals.iter().take(SHOWN).map(|refusal| refusal.why.as_str()).collect();
+    match plan.refusals.len().saturating_sub(SHOWN) {
+        0 => shown.join("\n"),
+        more => format!("{}\nand {more} more", shown.join("\n")),
+    }
+}
+
 /// What executing came to.
-pub fn executed(out: &mut Out, group: &Group, executed: &Executed) -> Result<(), Failure> {
+pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Result<(), Failure> {
     let Some(seq) = executed.seq else {
         return out.line(format!("Nothing to do: group {group} is there already."));
     };
     let again = if executed.repeated { "was moved by this plan before" } else { "is moved" };
     out.line(format!("Group {group} {again}: seq {seq}, epoch {}.", executed.epoch))?;
     let mut rows = Rows::new(&["topic", ">partition", ">old", ">new"]);
-    for moved in &executed.moves {
+    for moved in &executed.partitions {
         let partition = moved.partition.to_string();
         rows.push([moved.topic.to_string(), partition, or_dash(moved.old), or_dash(moved.new)]);
     }

@@ -1,0 +1,138 @@
+//! Serving the journal that this process holds: always on a loopback port of its own for the commands of this machine,
+//! and on a public address where one is asked for.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::cli::exit::Failure;
+use crate::control::Control;
+use crate::server::{self, App, Guard, Limits, Role, ServerNote, Token, WrittenNote};
+
+/// Who may reach the server, and how.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "HTTP")]
+pub struct AccessArgs {
+    /// Tokens that callers need, a line role:name:token each, roles read, commit, operate; wanted where others than
+    /// this machine can connect
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A name that this server is reached by, beside loopback's and the listening address; repeatable
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+}
+
+/// A server at work. Stop it with [`Hosting::stop`].
+pub struct Hosting {
+    app: App,
+    /// Where others reach it, if anywhere.
+    pub public: Option<SocketAddr>,
+    /// Where this machine's commands reach it.
+    pub private: SocketAddr,
+    servers: Vec<JoinHandle<()>>,
+    note: Option<WrittenNote>,
+}
+
+impl Hosting {
+    /// Serves `control`'s journal in `dir`, and says where in its `server.json`; also at `listen`, where given.
+    pub async fn begin(
+        control: Control,
+        brokers: Option<String>,
+        dir: &Path,
+        listen: Option<SocketAddr>,
+        access: &AccessArgs,
+    ) -> Result<Hosting, Failure> {
+        raise_file_limit();
+        let app = App::new(control, brokers);
+        let mut servers = Vec::new();
+        let mut serve = |listener: TcpListener, guard: Guard| {
+            let router = server::router(app.clone(), guard);
+            servers.push(tokio::spawn(server::serve(listener, router, app.clone(), Limits::default())));
+        };
+        let public = match listen {
+            Some(address) => {
+                let tokens = access.tokens(address)?;
+                let (listener, address) = bind(address).await?;
+                serve(listener, Guard::new(address, tokens, &access.allow_host));
+                Some(address)
+            }
+            None => None,
+        };
+        let (listener, private) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
+        let token = random_token()?;
+        serve(listener, Guard::new(private, vec![Token::new(Role::Operate, "this machine", &token)?], &[]));
+        let note = ServerNote { url: format!("http://{private}"), token, pid: std::process::id() };
+        let note = match note.write(dir) {
+            Ok(written) => Some(written),
+            Err(error) => {
+                tracing::warn!("other commands can't find this process: {}/server.json: {error}", dir.display());
+                None
+            }
+        };
+        Ok(Hosting { app, public, private, servers, note })
+    }
+
+    /// What is served.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Ends within a bound: listeners and long polls at once, other requests once they are answered.
+    pub async fn stop(self) {
+        drop(self.note);
+        self.app.stop();
+        for server in self.servers {
+            // One that panicked has ended too.
+            let _ = server.await;
+        }
+    }
+}
+
+impl AccessArgs {
+    /// Whether anything is given.
+    pub fn is_given(&self) -> bool {
+        self.token_file.is_some() || !self.allow_host.is_empty()
+    }
+
+    fn tokens(&self, address: SocketAddr) -> Result<Vec<Token>, Failure> {
+        match &self.token_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.map_err(|source| Failure::File { path: path.clone(), source })?;
+                Token::read(&text).map_err(|error| Failure::Usage(format!("--token-file {}: {error}", path.display())))
+            }
+            None if address.ip().is_loopback() => Ok(Vec::new()),
+            None => Err(Failure::Usage(format!(
+                "--listen {address}: others than this machine can connect there, so it wants --token-file"
+            ))),
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| Failure::Broken(format!("can't listen on {address}: {error}")))?;
+    let bound = listener.local_addr().map_err(|source| Failure::System { what: "listening", source })?;
+    Ok((listener, bound))
+}
+
+/// Lets this process have as many connections as the system allows it: shells commonly begin with 1,024.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays");
+    }
+}
+
+/// 128 random bits in hexadecimal.
+fn random_token() -> Result<String, Failure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failure::System { what: "randomness", source: std::io::Error::other(error.to_string()) })?;
+    Ok(format!("{:032x}", u128::from_be_bytes(random)))
+}

@@ -1,0 +1,60 @@
+//! What the API answers in place of what was asked: a problem, and the exit code that says so.
+
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::cli::exit::Failure;
+
+/// An error as the API sent it.
+#[derive(Debug, Deserialize)]
+pub struct Problem {
+    /// `/problems/` and a name.
+    #[serde(rename = "type")]
+    kind: String,
+    /// For a person.
+    pub detail: String,
+    /// What a program needs besides.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl Problem {
+    /// The last word of the type.
+    pub fn name(&self) -> &str {
+        self.kind.trim_start_matches("/problems/")
+    }
+
+    /// The field `name`, where the problem has it and it can be read.
+    pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        self.fields.get(name).and_then(|value| T::deserialize(value).ok())
+    }
+
+    /// The exit code: the table of INTERFACE section 1. What this version does not know is another error.
+    pub fn code(&self) -> u8 {
+        match self.name() {
+            "invalid" => 2,
+            "refused" | "held" => 3,
+            "fenced" | "key-conflict" | "plan-outdated" | "group-active" => 4,
+            "journal-behind" | "journal-damaged" => 6,
+            "broker-unavailable" => 7,
+            "unknown-group" | "unknown-batch" | "unknown-topic" | "unknown-mark" | "before-history" => 8,
+            _ => 1,
+        }
+    }
+}
+
+/// The failure that an answer of this status is.
+pub fn read(status: StatusCode, body: &[u8]) -> Failure {
+    match serde_json::from_slice(body) {
+        Ok(problem) => Failure::Problem(Box::new(problem)),
+        Err(_) => Failure::Broken(format!("the server answered {status}, and not in tidelog's words; is it tidelog?")),
+    }
+}

@@ -1,0 +1,100 @@
+//! Answers over HTTP (INTERFACE sections 2 and 3): the only place that knows axum.
+//!
+//! - `problem`: every error that is sent, in one place.
+//! - `ask`: what a request asks for, checked; `guard`: who may ask.
+//! - `routes`: one file a subject.
+//! - `hub`: new entries for those who listen; `looks`: what the broker says, as far as it can be had at once.
+//! - `listen`: connections and their end; `note`: where the holder of a journal is found.
+
+mod ask;
+mod guard;
+mod hub;
+mod listen;
+mod looks;
+mod note;
+mod problem;
+mod routes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+
+pub use self::guard::{Guard, Role, Token};
+use self::hub::Hub;
+pub use self::listen::{Limits, serve};
+use self::looks::Looks;
+pub use self::note::{ServerNote, WrittenNote};
+pub use self::problem::{Kind, Problem};
+pub use self::routes::router;
+use crate::control::Control;
+
+/// Calls that wait for a broker, at once; another one is answered 429.
+const BROKER_CALLS: usize = 64;
+
+/// What all routes share. Clones are cheap and share it.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    control: Control,
+    brokers: Option<String>,
+    looks: Arc<Looks>,
+    hub: Arc<Hub>,
+    broker_calls: Arc<Semaphore>,
+    stop: watch::Sender<bool>,
+}
+
+impl App {
+    /// Serves the journal of `control`, and its broker, which `brokers` names.
+    pub fn new(control: Control, brokers: Option<String>) -> Self {
+        let looks = Looks::new(control.broker.clone());
+        let hub = Hub::new(control.journal.clone());
+        let broker_calls = Arc::new(Semaphore::new(BROKER_CALLS));
+        App(Arc::new(Inner { control, brokers, looks, hub, broker_calls, stop: watch::Sender::new(false) }))
+    }
+
+    /// Ends listeners and long polls, and then the servers.
+    pub fn stop(&self) {
+        self.0.stop.send_replace(true);
+    }
+
+    /// Tells when [`App::stop`] was called.
+    fn stopping(&self) -> Stopping {
+        Stopping(self.0.stop.subscribe())
+    }
+
+    /// Looks at the groups every `interval`, so that growth, and losses to come, are known before anybody asks. Ends when
+    /// the server stops.
+    pub async fn watch(&self, interval: Duration) {
+        let mut stopping = self.stopping();
+        loop {
+            tokio::select! {
+                () = stopping.stopped() => return,
+                () = tokio::time::sleep(interval) => {}
+            }
+            let groups = self.0.control.journal.with_state(|state| {
+                let wanted = state.groups.iter().filter(|(_, group)| !group.retired);
+                wanted.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+            });
+            for group in groups {
+                let Some(state) = self.0.control.journal.group(&group) else { continue };
+                tokio::select! {
+                    () = stopping.stopped() => return,
+                    _ = self.0.looks.recent(&group, &state) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whether the server is to stop.
+struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    /// Returns when it is.
+    async fn stopped(&mut self) {
+        // The sender is gone only with the app.
+        let _ = self.0.wait_for(|stop| *stop).await;
+    }
+}

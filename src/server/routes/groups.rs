@@ -1,0 +1,154 @@
+//! `GET /v1/groups`, `GET /v1/groups/{g}`
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::{Answer, blocking, json};
+use crate::journal::{Fenced, Fences, Journal, Order};
+use crate::offset::{Epoch, Group, Invalid, Timestamp};
+use crate::positions::GroupState;
+use crate::server::ask::{Ask, bad_cursor};
+use crate::server::looks::growth;
+use crate::server::{App, Problem};
+use crate::wire::{Count, GroupAnswer, GroupSummary, GroupsAnswer, Grown, LastFenced};
+
+/// The longest that a poll waits.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// All groups, by app and name.
+pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
+    let (only, limit) = (ask.text("app"), ask.limit()?);
+    let order = match ask.text("order").as_deref() {
+        None | Some("asc") => Order::Ascending,
+        Some("desc") => Order::Descending,
+        Some(other) => return Err(Problem::invalid("order", other, "asc or desc")),
+    };
+    let after = ask.text("cursor").map(|text| read_cursor(&text)).transpose()?;
+    ask.no_more()?;
+    let journal = app.control().journal.clone();
+    let now = (app.control().clock)();
+    let page = blocking(move || page(&journal, only.as_deref(), limit, order, after.as_ref(), now)).await?;
+    json(StatusCode::OK, &page)
+}
+
+fn page(
+    journal: &Journal,
+    only: Option<&str>,
+    limit: usize,
+    order: Order,
+    after: Option<&Group>,
+    now: Timestamp,
+) -> Result<GroupsAnswer, Problem> {
+    let mut found: Vec<(Group, GroupState)> = journal.with_state(|state| {
+        let wanted = |(group, _): &(&Group, &GroupState)| {
+            let beyond = after.is_none_or(|after| match order {
+                Order::Ascending => *group > after,
+                Order::Descending => *group < after,
+            });
+            beyond && only.is_none_or(|app| app == group.app())
+        };
+        let groups = state.groups.iter().filter(wanted);
+        let copy = |(group, state): (&Group, &GroupState)| (group.clone(), state.clone());
+        match order {
+            Order::Ascending => groups.take(limit + 1).map(copy).collect(),
+            Order::Descending => groups.rev().take(limit + 1).map(copy).collect(),
+        }
+    });
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(group, _)| cursor(group));
+    let summary = |(group, state): (Group, GroupState)| summary(journal, &group, &state, now);
+    let groups = found.into_iter().map(summary).collect::<Result<_, Problem>>()?;
+    Ok(GroupsAnswer { groups, next })
+}
+
+fn summary(journal: &Journal, group: &Group, state: &GroupState, now: Timestamp) -> Result<GroupSummary, Problem> {
+    let newest = journal.batch(group, state.positions.batch)?;
+    Ok(GroupSummary::new(group, state, newest.as_ref(), now))
+}
+
+/// The group that a page ends with, as JSON, as both names are free text.
+fn cursor(group: &Group) -> String {
+    serde_json::json!([group.app(), group.group()]).to_string()
+}
+
+fn read_cursor(text: &str) -> Result<Group, Problem> {
+    let names: (String, String) = serde_json::from_str(text).map_err(|_| bad_cursor(text))?;
+    Group::new(&names.0, &names.1).map_err(|_| bad_cursor(text))
+}
+
+/// One group; with `epoch_above` once its epoch is above that, or after `wait`.
+pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
+    let group = ask.group()?;
+    let above = ask.param::<Epoch>("epoch_above")?;
+    let wait = ask.text("wait");
+    ask.no_more()?;
+    let wait = match (&wait, above) {
+        (None, _) => Duration::ZERO,
+        (Some(text), Some(_)) => read_wait(text)?,
+        (Some(text), None) => return Err(Problem::invalid("wait", text, "goes with epoch_above only")),
+    };
+    if let Some(above) = above {
+        risen(&app, &group, above, wait).await?;
+    }
+    let state = app.state(&group)?;
+    let growth = match app.0.looks.known(&group) {
+        Some(look) => {
+            growth(&state, &look).into_iter().map(|at| Grown { topic: at.topic, partition: at.partition }).collect()
+        }
+        None => Vec::new(),
+    };
+    let journal = app.control().journal.clone();
+    let now = (app.control().clock)();
+    let answer = blocking(move || {
+        let Fences { total, last } = journal.fences(&group);
+        Ok(GroupAnswer {
+            summary: summary(&journal, &group, &state, now)?,
+            growth,
+            last_fenced: last.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
+            fenced_total: Count(total),
+        })
+    });
+    json(StatusCode::OK, &answer.await?)
+}
+
+/// Returns once the group's epoch is above `epoch`, `wait` is over, or the server stops.
+async fn risen(app: &App, group: &Group, epoch: Epoch, wait: Duration) -> Result<(), Problem> {
+    let mut steered = app.0.hub.steered();
+    let mut stopping = app.stopping();
+    let watch = async {
+        loop {
+            let present = app.control().journal.with_state(|state| state.groups.get(group).map(|group| group.epoch));
+            match present {
+                None => return Err(Problem::unknown_group(&app.control().journal, group)),
+                Some(present) if present > epoch => return Ok(()),
+                Some(_) => {}
+            }
+            if steered.changed().await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        risen = watch => risen,
+        () = tokio::time::sleep(wait) => Ok(()),
+        () = stopping.stopped() => Ok(()),
+    }
+}
+
+/// Reads `30s` or `500ms`.
+fn read_wait(text: &str) -> Result<Duration, Problem> {
+    let limit = "a number with ms or s, such as 30s, at most 60s";
+    let read = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+    let millis = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(digits), _) => read(digits),
+        (None, Some(digits)) => read(digits).and_then(|seconds| seconds.checked_mul(1_000)),
+        (None, None) => None,
+    };
+    match millis.map(Duration::from_millis) {
+        Some(wait) if wait <= MAX_WAIT => Ok(wait),
+        _ => Err(Invalid::new("wait", text, limit).into()),
+    }
+}

@@ -1,0 +1,32 @@
+//! `POST /v1/groups/{g}/rollback/plan`, `POST /v1/groups/{g}/rollback`
+
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::{Answer, json};
+use crate::control;
+use crate::server::App;
+use crate::server::ask::Ask;
+use crate::wire::{ExecuteBody, ExecutedAnswer, PlanAnswer, RollbackBody};
+
+/// What a rollback would do.
+pub async fn plan(State(app): State<App>, mut ask: Ask) -> Answer {
+    let group = ask.group()?;
+    ask.no_more()?;
+    let body: RollbackBody = ask.body()?;
+    let request = body.request(group.clone())?;
+    let plan = app.with_broker(move |control| control::plan(control, request)).await?;
+    json(StatusCode::OK, &PlanAnswer::new(&group, &plan))
+}
+
+/// Does what a plan gave to execute.
+pub async fn execute(State(app): State<App>, mut ask: Ask) -> Answer {
+    let group = ask.group()?;
+    ask.no_more()?;
+    let (rollback, actor, reason) = ask.body::<ExecuteBody>()?.split();
+    let plan = rollback.plan.clone();
+    let request = rollback.request(group)?;
+    let executed =
+        app.with_broker(move |control| control::execute(control, request, plan.as_deref(), &actor, &reason)).await?;
+    json(StatusCode::OK, &ExecutedAnswer::from(&executed))
+}

@@ -1,0 +1,196 @@
+//! Plans and rollbacks as JSON: what would be done, and what was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Executed;
+use crate::offset::{Epoch, Group, Offset, Seq, TopicName};
+use crate::rollback::{self, Outcome, Plan};
+use crate::wire::{AsOf, Count, RollbackBody};
+
+/// A plan: what a rollback would do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanAnswer {
+    /// The group.
+    pub group: String,
+    /// Its application.
+    pub app: String,
+    /// The plan's id.
+    pub plan: String,
+    /// Whether it can be executed.
+    pub executable: bool,
+    /// Whether it would change nothing.
+    pub nothing_to_do: bool,
+    /// Why it can't be executed.
+    pub refusals: Vec<RefusalLine>,
+    /// The group's epoch.
+    pub epoch: Epoch,
+    /// The moment of history that it goes to; null for a target that is none.
+    pub as_of: Option<AsOf>,
+    /// Whether times should not be relied on.
+    pub clock_uncertain: bool,
+    /// The partitions.
+    pub partitions: Vec<PlannedLine>,
+    /// The sums.
+    pub totals: TotalsLine,
+    /// Live members of the group in Kafka; always empty in this version, which does not touch Kafka's offsets.
+    pub members: Vec<String>,
+    /// What to send to execute it.
+    pub execute: RollbackBody,
+}
+
+/// Why a partition keeps a plan from being executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefusalLine {
+    /// The topic.
+    pub topic: TopicName,
+    /// The partition.
+    pub partition: u32,
+    /// What is wrong with it.
+    pub outcome: Outcome,
+    /// The same for a person, with what would allow it.
+    pub why: String,
+}
+
+/// What becomes of a partition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedLine {
+    /// The topic.
+    pub topic: TopicName,
+    /// The partition.
+    pub partition: u32,
+    /// Where it is.
+    pub position: Offset,
+    /// Where it is to go; null where that is no offset of the present topic.
+    pub target: Option<Offset>,
+    /// Where it would really go.
+    pub start: Offset,
+    /// Why.
+    pub outcome: Outcome,
+    /// Offsets that are read again.
+    pub replayed: Count,
+    /// Offsets that are never read.
+    pub skipped: Count,
+    /// Offsets that are no longer in the log.
+    pub lost: Count,
+}
+
+/// Sums over a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TotalsLine {
+    /// Offsets that are read again.
+    pub replayed: Count,
+    /// Offsets that are never read.
+    pub skipped: Count,
+    /// Offsets that are no longer in the log.
+    pub lost: Count,
+    /// How many partitions.
+    pub partitions: Count,
+}
+
+impl PlanAnswer {
+    /// The plan for `group`.
+    pub fn new(group: &Group, plan: &Plan) -> Self {
+        let totals = plan.totals();
+        PlanAnswer {
+            group: group.group().to_owned(),
+            app: group.app().to_owned(),
+            plan: plan.id.clone(),
+            executable: plan.executable(),
+            nothing_to_do: plan.nothing_to_do,
+            refusals: plan.refusals.iter().map(RefusalLine::from).collect(),
+            epoch: plan.epoch,
+            as_of: plan.moment.map(|moment| AsOf {
+                seq: moment.seq,
+                batch: moment.batch,
+                recorded_at: moment.recorded_at,
+                clock_uncertain: plan.clock_uncertain,
+            }),
+            clock_uncertain: plan.clock_uncertain,
+            partitions: plan.partitions.iter().map(PlannedLine::from).collect(),
+            totals: TotalsLine {
+                replayed: Count(totals.replayed),
+                skipped: Count(totals.skipped),
+                lost: Count(totals.lost),
+                partitions: Count(totals.partitions),
+            },
+            members: Vec::new(),
+            execute: RollbackBody::new(&plan.execute, Some(plan.id.clone())),
+        }
+    }
+}
+
+impl From<&rollback::Refusal> for RefusalLine {
+    fn from(refusal: &rollback::Refusal) -> Self {
+        RefusalLine {
+            topic: refusal.at.topic.clone(),
+            partition: refusal.at.partition,
+            outcome: refusal.outcome,
+            why: refusal.why.clone(),
+        }
+    }
+}
+
+impl From<&rollback::Planned> for PlannedLine {
+    fn from(planned: &rollback::Planned) -> Self {
+        PlannedLine {
+            topic: planned.at.topic.clone(),
+            partition: planned.at.partition,
+            position: planned.position,
+            target: planned.target,
+            start: planned.start,
+            outcome: planned.outcome,
+            replayed: Count(planned.replayed),
+            skipped: Count(planned.skipped),
+            lost: Count(planned.lost),
+        }
+    }
+}
+
+/// What executing a plan came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecutedAnswer {
+    /// The entry; null where there was nothing to do.
+    pub seq: Option<Seq>,
+    /// The group's epoch.
+    pub epoch: Epoch,
+    /// Whether it had been executed before.
+    pub repeated: bool,
+    /// Whether times should not be relied on.
+    pub clock_uncertain: bool,
+    /// What moved.
+    pub partitions: Vec<MovedLine>,
+    /// What setting Kafka's committed offsets came to; null where that was not asked for.
+    pub kafka: Option<()>,
+}
+
+/// A partition that moved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MovedLine {
+    /// The topic.
+    pub topic: TopicName,
+    /// The partition.
+    pub partition: u32,
+    /// The position before.
+    pub old: Option<Offset>,
+    /// The position afterwards.
+    pub new: Option<Offset>,
+}
+
+impl From<&Executed> for ExecutedAnswer {
+    fn from(executed: &Executed) -> Self {
+        let moved = |moved: &crate::entry::Move| MovedLine {
+            topic: moved.topic.clone(),
+            partition: moved.partition,
+            old: moved.old,
+            new: moved.new,
+        };
+        ExecutedAnswer {
+            seq: executed.seq,
+            epoch: executed.epoch,
+            repeated: executed.repeated,
+            clock_uncertain: executed.clock_uncertain,
+            partitions: executed.moves.iter().map(moved).collect(),
+            kafka: None,
+        }
+    }
+}
