@@ -136,10 +136,12 @@ fn main() {
         let (all, archive) = (bytes(&dir), dir.join("archive"));
         let archive = if archive.exists() { bytes(&archive) } else { 0 };
         let of_range = |size: u64| size as f64 / (batches * u64::from(ranges)) as f64;
+        // The log is a segment of zeros by now.
         println!(
-            "  on disk without archive {:.2} bytes a range (goals 5 and 14), {} MB",
+            "  on disk without archive {:.2} bytes a range, {} MB; in sled {:.2} (goals 5 and 14)",
             of_range(all - archive),
-            all >> 20
+            all >> 20,
+            of_range(bytes(&dir.join("sled"))),
         );
         let again = std::process::Command::new(std::env::current_exe().expect("this program"))
             .args([batches, u64::from(ranges), number].map(|number| number.to_string()))

@@ -575,6 +575,16 @@ impl OffsetRange {
         Ok(OffsetRange { topic, partition, from_offset, until_offset })
     }
 
+    /// Makes it the range of the same topic-partition from `from_offset` to `until_offset`.
+    pub(crate) fn move_to(&mut self, from_offset: Offset, until_offset: Offset) -> Result<(), Invalid> {
+        if from_offset > until_offset {
+            let range = format_args!("[{from_offset},{until_offset})").to_string();
+            return Err(Invalid::new("range", range, "from_offset is above until_offset"));
+        }
+        (self.from_offset, self.until_offset) = (from_offset, until_offset);
+        Ok(())
+    }
+
     /// The topic.
     pub fn topic(&self) -> &TopicName {
         &self.topic

@@ -251,24 +251,14 @@ impl Positions {
             }
         }
         let mut more_holes = false;
-        for range in &batch.ranges {
-            // Ranges are ordered and mostly of one topic: names are compared, not cloned, when the topic is there.
-            let topic = match self.topics.get_mut(range.topic()) {
+        for ranges in batch.ranges.chunk_by(|a, b| a.topic() == b.topic()) {
+            let name = ranges[0].topic();
+            // The name is compared, not cloned, when the topic is there.
+            let topic = match self.topics.get_mut(name) {
                 Some(topic) => topic,
-                None => self.topics.entry(range.topic().clone()).or_default(),
+                None => self.topics.entry(name.clone()).or_default(),
             };
-            let (from, until) = (range.from_offset(), range.until_offset());
-            let partition = topic.partitions.entry(range.partition()).or_insert_with(|| {
-                // Ordered by topic-partition; a batch may bring in 100,000 of them.
-                let place =
-                    |first: &First| (&first.at.topic, first.at.partition).cmp(&(range.topic(), range.partition()));
-                let first = batch.firsts.binary_search_by(place).ok().map(|index| &batch.firsts[index]);
-                let earliest = first.and_then(|first| first.earliest).unwrap_or(from).min(from);
-                PartitionState::at(earliest, from)
-            });
-            more_holes |= partition.commit(from, until, seq);
-            partition.last_batch = Some(batch.batch);
-            partition.last_batch_time = Some(batch.batch_time);
+            more_holes |= topic.apply_ranges(seq, batch, ranges);
         }
         if more_holes {
             holes::bound(self);
@@ -317,6 +307,45 @@ impl Positions {
     }
 }
 
+impl TopicState {
+    /// Takes in the ranges of this topic; whether there are more holes now.
+    fn apply_ranges(&mut self, seq: Seq, batch: &Batch, ranges: &[OffsetRange]) -> bool {
+        let mut more_holes = false;
+        // A batch of most partitions is walked beside them: with 10,000 of them looking up each takes ten times as long.
+        let mut looked_up = Vec::new();
+        if ranges.len() > 1 && ranges.len() * 8 >= self.partitions.len() {
+            let mut known = self.partitions.range_mut(ranges[0].partition()..);
+            let mut next = known.next();
+            for range in ranges {
+                while next.as_ref().is_some_and(|(number, _)| **number < range.partition()) {
+                    next = known.next();
+                }
+                match &mut next {
+                    Some((number, partition)) if **number == range.partition() => {
+                        more_holes |= partition.commit(seq, batch, range);
+                    }
+                    _ => looked_up.push(range),
+                }
+            }
+        } else {
+            looked_up.extend(ranges);
+        }
+        for range in looked_up {
+            let partition = self.partitions.entry(range.partition()).or_insert_with(|| {
+                // Ordered by topic-partition; a batch may bring in 100,000 of them.
+                let place =
+                    |first: &First| (&first.at.topic, first.at.partition).cmp(&(range.topic(), range.partition()));
+                let first = batch.firsts.binary_search_by(place).ok().map(|index| &batch.firsts[index]);
+                let from = range.from_offset();
+                let earliest = first.and_then(|first| first.earliest).unwrap_or(from).min(from);
+                PartitionState::at(earliest, from)
+            });
+            more_holes |= partition.commit(seq, batch, range);
+        }
+        more_holes
+    }
+}
+
 impl PartitionState {
     /// A partition at `position`, which it has first.
     fn at(first_position: Offset, position: Offset) -> Self {
@@ -330,9 +359,10 @@ impl PartitionState {
         }
     }
 
-    /// Takes in a committed range; whether there are more holes now: one was opened, or split by a late range.
-    fn commit(&mut self, from: Offset, until: Offset, seq: Seq) -> bool {
-        let before = self.holes.len();
+    /// Takes in its range of a batch; whether there are more holes now: one was opened, or split by a late range.
+    fn commit(&mut self, seq: Seq, batch: &Batch, range: &OffsetRange) -> bool {
+        let (from, until, before) = (range.from_offset(), range.until_offset(), self.holes.len());
+        (self.last_batch, self.last_batch_time) = (Some(batch.batch), Some(batch.batch_time));
         if from > self.position {
             self.holes.push(Hole { from_offset: self.position, until_offset: from, seq });
         } else {

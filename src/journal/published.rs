@@ -180,12 +180,17 @@ impl Published {
 
     /// The group after its last entry at or before `seq`; none before its first.
     pub fn positions_as_of(&self, group: &Group, seq: Seq) -> Result<Option<AsOf>, ReadError> {
+        // Read first: the store answers for all that is sealed by now.
+        let sealed = self.store.sealed();
         let snapshot = self.memory().tail.snapshot(group, seq);
         let mut as_of = match snapshot {
             Some(snapshot) => Some(snapshot),
             None => self.store.positions_as_of(group, seq).map_err(|error| self.sealed_error(error))?,
         };
-        let next = as_of.as_ref().map_or(Seq::ZERO, |as_of| as_of.seq.next());
+        if seq <= sealed {
+            return Ok(as_of);
+        }
+        let next = as_of.as_ref().map_or(Seq::ZERO, |as_of| as_of.seq).max(sealed).next();
         self.ascend(Some(group), next, &mut |entry| {
             if entry.seq > seq {
                 return ControlFlow::Break(());

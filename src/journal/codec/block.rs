@@ -1,8 +1,7 @@
 //! A block: consecutive batches of one group, as columns.
 //!
-//! Version, crc32c over the rest, head (group, first batch, count, first seq, first recorded_at), then the columns, under
-//! zstd where that is shorter: the byte length of each, then their bytes, in the order of the constants below. Some
-//! columns are left empty where they would hold zeros only. A block can be read without any other.
+//! Version, crc32c over the rest, head (group, first batch, count, first seq, first recorded_at), then the [`columns`], in
+//! the order of the constants below. A block can be read without any other.
 //!
 //! Topic-partitions, those of each incarnation of a topic by themselves, are named by their place in the block's table,
 //! which is ordered as ranges are; each batch says which places it has as runs, or that they are those of the batch
@@ -11,8 +10,9 @@
 
 use std::collections::BTreeSet;
 
+use super::columns::{self, Columns};
 use super::varint::{self, Reader};
-use super::{CodecError, Topic, compress, seal, unseal};
+use super::{CodecError, Topic, seal, time, unseal};
 use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
 use crate::offset::{
     BatchNumber, Epoch, Group, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition,
@@ -116,20 +116,7 @@ pub fn encode(group: u32, entries: &[Entry], topic_id: &dyn Fn(&Topic) -> Option
         writer.put_entry(entry, batch)?;
     }
     writer.put_epoch_run();
-    let mut plain = Vec::with_capacity(16 << 10);
-    for (index, column) in writer.columns.iter_mut().enumerate() {
-        if ELIDED.contains(&index) && column.iter().all(|byte| *byte == 0) {
-            column.clear();
-        }
-        varint::put(&mut plain, column.len() as u64);
-    }
-    for column in &writer.columns {
-        plain.extend_from_slice(column);
-    }
-    if plain.len() as u64 > MAX_PLAIN_BYTES {
-        return Err(CodecError::TooLarge { bytes: plain.len() as u64, limit: MAX_PLAIN_BYTES });
-    }
-    compress::put(&mut body, &plain);
+    columns::put(&mut body, writer.columns, &ELIDED, MAX_PLAIN_BYTES)?;
     Ok(seal(VERSION, &body))
 }
 
@@ -335,18 +322,12 @@ fn read_head(reader: &mut Reader<'_>) -> Result<Head, CodecError> {
     Ok(Head { group, first_batch, count, first_seq, first_recorded_at: time(reader.take_signed()?)? })
 }
 
-fn time(millis: i64) -> Result<Timestamp, CodecError> {
-    let time = Timestamp::from_millis(millis);
-    if time.millis() == millis { Ok(time) } else { Err(CodecError::Malformed("a time out of range")) }
-}
-
 /// The batches of a block, read one after the other; after an error it ends.
 #[derive(Debug)]
 pub struct Batches {
     head: Head,
     group: Group,
-    plain: Vec<u8>,
-    columns: [Column; COLUMNS],
+    columns: Columns<COLUMNS>,
     topics: Vec<Topic>,
     /// Places in `topics`, and partitions.
     table: Vec<(usize, u32)>,
@@ -354,6 +335,8 @@ pub struct Batches {
     /// The places of the batch before, and the ids of their topics.
     places: Vec<usize>,
     topic_ids: Vec<(TopicName, TopicId)>,
+    /// The ranges of the batch before, where it was taken back.
+    spare: Vec<OffsetRange>,
     next: u64,
     seq: u64,
     batch_time: i64,
@@ -361,48 +344,24 @@ pub struct Batches {
     epoch_run: u64,
 }
 
-/// What is left of a column; `zeros` if it was left empty, as all of it is zero.
-#[derive(Debug, Clone, Copy, Default)]
-struct Column {
-    at: usize,
-    end: usize,
-    zeros: bool,
-}
-
 impl Batches {
     /// The batches of `bytes`, which belong to `group`; `topic` resolves ids.
     pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Batches, CodecError> {
         let mut reader = Reader::new(unseal(VERSION, bytes)?);
         let head = read_head(&mut reader)?;
-        let plain = compress::take(&mut reader, MAX_PLAIN_BYTES)?;
-        let mut lengths = Reader::new(&plain);
-        let mut columns = [Column::default(); COLUMNS];
-        for column in &mut columns {
-            column.end = usize::try_from(lengths.take()?).map_err(|_| CodecError::Malformed("a column too long"))?;
-        }
-        let mut at = plain.len() - lengths.rest().len();
-        for (index, column) in columns.iter_mut().enumerate() {
-            let end = at.checked_add(column.end).filter(|end| *end <= plain.len());
-            let end = end.ok_or(CodecError::Malformed("a column longer than the block"))?;
-            *column = Column { at, end, zeros: at == end && ELIDED.contains(&index) };
-            at = end;
-        }
-        if at != plain.len() {
-            return Err(CodecError::Malformed("longer than its content"));
-        }
-        let (topics, table) = read_table(&plain[columns[TABLE].at..columns[TABLE].end], topic)?;
-        columns[TABLE].at = columns[TABLE].end;
+        let mut columns = Columns::take(&mut reader, &ELIDED, MAX_PLAIN_BYTES)?;
+        let (topics, table) = columns.read(TABLE, |reader| read_table(reader, topic))?;
         Ok(Batches {
             positions: vec![0; table.len()],
             seq: head.first_seq.as_u64() - 1,
             head,
             group,
-            plain,
             columns,
             topics,
             table,
             places: Vec::new(),
             topic_ids: Vec::new(),
+            spare: Vec::new(),
             next: head.first_batch,
             batch_time: 0,
             epoch: 0,
@@ -420,31 +379,31 @@ impl Batches {
         self.next
     }
 
-    fn reader<T>(
-        &mut self,
-        column: usize,
-        read: impl FnOnce(&mut Reader<'_>) -> Result<T, CodecError>,
-    ) -> Result<T, CodecError> {
-        let column = &mut self.columns[column];
-        if column.zeros {
-            return read(&mut Reader::new(&[0]));
+    /// The seq of the batch that comes next; none at the end.
+    pub fn next_seq(&self) -> Result<Option<Seq>, CodecError> {
+        if self.next > self.head.last_batch() {
+            return Ok(None);
         }
-        let mut reader = Reader::new(&self.plain[column.at..column.end]);
-        let value = read(&mut reader)?;
-        column.at = column.end - reader.rest().len();
-        Ok(value)
+        self.seq_after(self.columns.peek(SEQ)?).map(Some)
     }
 
-    fn take(&mut self, column: usize) -> Result<u64, CodecError> {
-        self.reader(column, |reader| reader.take())
+    /// The seq that is `delta` above the one after the last.
+    fn seq_after(&self, delta: u64) -> Result<Seq, CodecError> {
+        let seq = self.seq.checked_add(1).and_then(|seq| seq.checked_add(delta));
+        seq.and_then(|seq| Seq::try_from(seq).ok()).ok_or(CodecError::Malformed("a seq that can't be"))
     }
 
-    fn take_signed(&mut self, column: usize) -> Result<i64, CodecError> {
-        self.reader(column, |reader| reader.take_signed())
+    /// Takes back the batch that came last, for the next one to use its memory.
+    pub fn take_back(&mut self, entry: Entry) {
+        if let Body::Batch(batch) = entry.body
+            && batch.batch.as_u64() + 1 == self.next
+        {
+            self.spare = batch.ranges;
+        }
     }
 
     fn place(&mut self, column: usize) -> Result<usize, CodecError> {
-        let place = self.take(column)?;
+        let place = self.columns.number(column)?;
         let place = usize::try_from(place).ok().filter(|place| *place < self.table.len());
         place.ok_or(CodecError::Malformed("a topic-partition outside the table"))
     }
@@ -455,15 +414,16 @@ impl Batches {
     }
 
     fn take_entry(&mut self) -> Result<Entry, CodecError> {
-        let delta = self.take(SEQ)?;
-        self.seq = self.seq.checked_add(1).and_then(|seq| seq.checked_add(delta)).unwrap_or(u64::MAX);
-        let seq = Seq::try_from(self.seq).map_err(|_| CodecError::Malformed("a seq that can't be"))?;
-        self.batch_time = self.batch_time.wrapping_add(self.take_signed(BATCH_TIME)?);
-        let recorded_at = self.batch_time.wrapping_add(self.take_signed(LAG)?);
-        let machine_clock = recorded_at.wrapping_add(self.take_signed(MACHINE)?);
+        let delta = self.columns.number(SEQ)?;
+        let seq = self.seq_after(delta)?;
+        self.seq = seq.as_u64();
+        self.batch_time = self.batch_time.wrapping_add(self.columns.signed(BATCH_TIME)?);
+        let recorded_at = self.batch_time.wrapping_add(self.columns.signed(LAG)?);
+        let machine_clock = recorded_at.wrapping_add(self.columns.signed(MACHINE)?);
         if self.epoch_run == 0 {
-            self.epoch = self.epoch.wrapping_add_signed(self.take_signed(EPOCH)?);
-            self.epoch_run = self.take(EPOCH)?.checked_add(1).ok_or(CodecError::Malformed("a run too long"))?;
+            self.epoch = self.epoch.wrapping_add_signed(self.columns.signed(EPOCH)?);
+            self.epoch_run =
+                self.columns.number(EPOCH)?.checked_add(1).ok_or(CodecError::Malformed("a run too long"))?;
         }
         self.epoch_run -= 1;
         let batch = Batch {
@@ -488,12 +448,12 @@ impl Batches {
     }
 
     fn take_ranges(&mut self) -> Result<Vec<OffsetRange>, CodecError> {
-        let runs = self.take(RUNS)?;
+        let runs = self.columns.number(RUNS)?;
         if runs > 0 {
             self.places.clear();
             let mut end = 0u64;
             for _ in 1..runs {
-                let (gap, more) = (self.take(RUN_GAP)?, self.take(RUN_LENGTH)?);
+                let (gap, more) = (self.columns.number(RUN_GAP)?, self.columns.number(RUN_LENGTH)?);
                 let first = end.checked_add(gap).filter(|first| *first < self.table.len() as u64);
                 let last = first.and_then(|first| first.checked_add(more));
                 let (Some(first), Some(last)) = (first, last.filter(|last| *last < self.table.len() as u64)) else {
@@ -508,27 +468,38 @@ impl Batches {
             }
         }
         let places = std::mem::take(&mut self.places);
-        let mut ranges = Vec::with_capacity(places.len());
-        for &place in &places {
-            let from = (self.positions[place] as i64).wrapping_add(self.take_signed(FROM)?);
-            let size = self.take(SIZE)?;
+        let mut ranges = std::mem::take(&mut self.spare);
+        // Those of the batch before are of the same topic-partitions, unless there were new runs.
+        let same = runs == 0 && ranges.len() == places.len();
+        if !same {
+            ranges.clear();
+            ranges.reserve_exact(places.len());
+        }
+        for (index, &place) in places.iter().enumerate() {
+            let position = &mut self.positions[place];
+            let from = (*position as i64).wrapping_add(self.columns.signed(FROM)?);
+            let size = self.columns.number(SIZE)?;
             let from = Offset::new(from).map_err(|_| CodecError::Malformed("an offset that can't be"))?;
             let until = from.as_u64().checked_add(size).and_then(|until| Offset::try_from(until).ok());
             let until = until.ok_or(CodecError::Malformed("an offset that can't be"))?;
-            self.positions[place] = self.positions[place].max(until.as_u64());
-            let (topic, partition) = self.topic_partition(place);
-            let range = OffsetRange::new(topic, partition, from, until);
-            ranges.push(range.map_err(|_| CodecError::Malformed("a range that can't be"))?);
+            *position = (*position).max(until.as_u64());
+            if same {
+                ranges[index].move_to(from, until)
+            } else {
+                let (topic, partition) = self.topic_partition(place);
+                OffsetRange::new(topic, partition, from, until).map(|range| ranges.push(range))
+            }
+            .map_err(|_| CodecError::Malformed("a range that can't be"))?;
         }
         self.places = places;
         Ok(ranges)
     }
 
     fn take_key(&mut self) -> Result<Option<String>, CodecError> {
-        let Some(length) = self.take(KEY_LENGTH)?.checked_sub(1) else {
+        let Some(length) = self.columns.number(KEY_LENGTH)?.checked_sub(1) else {
             return Ok(None);
         };
-        self.reader(KEYS, |reader| {
+        self.columns.read(KEYS, |reader| {
             let bytes = if length == 0 { &[] } else { reader.take_bytes(length)? };
             let key = std::str::from_utf8(bytes).map_err(|_| CodecError::Malformed("a key that is no UTF-8"))?;
             Ok(Some(key.to_owned()))
@@ -537,13 +508,13 @@ impl Batches {
 
     fn take_notes(&mut self, ranges: &[OffsetRange]) -> Result<Vec<Note>, CodecError> {
         let mut notes = Vec::new();
-        for _ in 0..self.take(NOTE_COUNT)? {
+        for _ in 0..self.columns.number(NOTE_COUNT)? {
             let place = self.place(NOTES)?;
             let range = self.places.binary_search(&place).ok().map(|index| &ranges[index]);
             let base = range.map_or(0, |range| range.from_offset().get());
-            let note = note_kind(self.take(NOTES)?)?;
+            let note = note_kind(self.columns.number(NOTES)?)?;
             let mut end = || {
-                let offset = base.wrapping_add(self.take_signed(NOTES)?);
+                let offset = base.wrapping_add(self.columns.signed(NOTES)?);
                 Offset::new(offset).map_err(|_| CodecError::Malformed("an offset that can't be"))
             };
             let (from_offset, until_offset) = (end()?, end()?);
@@ -555,12 +526,12 @@ impl Batches {
 
     fn take_firsts(&mut self) -> Result<Vec<First>, CodecError> {
         let mut firsts = Vec::new();
-        for _ in 0..self.take(FIRST_COUNT)? {
+        for _ in 0..self.columns.number(FIRST_COUNT)? {
             let place = self.place(FIRSTS)?;
-            let topic_id = match self.take(FIRSTS)? {
+            let topic_id = match self.columns.number(FIRSTS)? {
                 0 => None,
                 1 => {
-                    let bytes = self.reader(FIRSTS, |reader| {
+                    let bytes = self.columns.read(FIRSTS, |reader| {
                         let bytes = reader.take_bytes(16)?.try_into();
                         bytes.map_err(|_| CodecError::Malformed("a topic id that is none"))
                     })?;
@@ -568,7 +539,7 @@ impl Batches {
                 }
                 _ => return Err(CodecError::Malformed("a topic id that is none")),
             };
-            let earliest = self.take(FIRSTS)?.checked_sub(1).map(Offset::try_from).transpose();
+            let earliest = self.columns.number(FIRSTS)?.checked_sub(1).map(Offset::try_from).transpose();
             let earliest = earliest.map_err(|_| CodecError::Malformed("an offset that can't be"))?;
             let (topic, partition) = self.topic_partition(place);
             firsts.push(First { at: TopicPartition::new(topic, partition), topic_id, earliest });
@@ -578,8 +549,10 @@ impl Batches {
 
     /// At the end every column is used up.
     fn finish(&self) -> Result<(), CodecError> {
-        let all = self.epoch_run == 0 && self.columns.iter().all(|column| column.at == column.end);
-        if all { Ok(()) } else { Err(CodecError::Malformed("longer than its content")) }
+        if self.epoch_run > 0 {
+            return Err(CodecError::Malformed("longer than its content"));
+        }
+        self.columns.finish()
     }
 }
 
@@ -605,8 +578,7 @@ impl Iterator for Batches {
 /// The topics, and each place as one of them and a partition.
 type Table = (Vec<Topic>, Vec<(usize, u32)>);
 
-fn read_table(bytes: &[u8], topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Table, CodecError> {
-    let mut reader = Reader::new(bytes);
+fn read_table(reader: &mut Reader<'_>, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Table, CodecError> {
     let (mut topics, mut table) = (Vec::new(), Vec::new());
     while !reader.is_empty() {
         topics.push(topic(reader.take_u32()?).ok_or(CodecError::Malformed("a topic id without a name"))?);

@@ -5,20 +5,23 @@
 //! - any one value (version, checksum, bincode) in [`value`];
 //! - one entry in the write-ahead log in [`record`], those of one frame in [`payload`];
 //! - consecutive batches of one group, as columns, in [`block`];
+//! - a group's positions after an entry, as columns, in [`snapshot`];
 //! - which group, and which of its entries, each seq belongs to, in [`seqs`].
 
 pub mod block;
+mod columns;
 mod compress;
 pub mod payload;
 pub mod record;
 pub mod seqs;
+pub mod snapshot;
 pub mod value;
 pub mod varint;
 
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Batch;
-use crate::offset::{TopicId, TopicName};
+use crate::offset::{Timestamp, TopicId, TopicName};
 
 /// Why bytes are not what they should be, or can't be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +78,12 @@ impl Topic {
         }
         Ok(())
     }
+}
+
+/// The moment that `millis` are, if they can be one.
+fn time(millis: i64) -> Result<Timestamp, CodecError> {
+    let time = Timestamp::from_millis(millis);
+    if time.millis() == millis { Ok(time) } else { Err(CodecError::Malformed("a time out of range")) }
 }
 
 /// Puts version and checksum before a body: version, crc32c over the rest (little-endian), body.

@@ -17,6 +17,11 @@ pub fn put_signed(out: &mut Vec<u8>, number: i64) {
     put(out, ((number << 1) ^ (number >> 63)) as u64);
 }
 
+/// The signed number that [`put_signed`] wrote as `number`.
+pub fn signed(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
 /// Reads what [`put`] and [`put_signed`] wrote, from the front, never past the end.
 #[derive(Debug, Clone, Default)]
 pub struct Reader<'a>(&'a [u8]);
@@ -56,8 +61,7 @@ impl<'a> Reader<'a> {
 
     /// The next signed number.
     pub fn take_signed(&mut self) -> Result<i64, CodecError> {
-        let number = self.take()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+        self.take().map(signed)
     }
 
     /// The next number, which counts or names things that fit in memory here.

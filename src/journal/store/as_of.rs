@@ -1,10 +1,9 @@
 //! Questions about a moment: positions as of a seq, the entry at a time.
 
 use super::error::StoreError;
-use super::records::Snapshot;
 use super::walk::{BatchWalk, GroupWalk};
 use super::{Order, Shared, Store, View, keys};
-use crate::journal::codec::value;
+use crate::journal::codec::snapshot::{self, Snapshot};
 use crate::offset::{Group, Seq, Timestamp};
 use crate::positions::Positions;
 
@@ -64,9 +63,9 @@ impl Shared {
         let found = self.disk.record_before(&keys::snapshot(view.id, seq.next()), 5)?;
         let (mut as_of, last_other) = match found {
             Some((key, bytes)) => {
-                let snapshot: Snapshot = value::decode(&bytes).map_err(|e| self.disk.codec_error(&key, e))?;
-                let Snapshot { id, seq: at, recorded_at, last_other, positions } = snapshot;
-                if (id, at.as_u64()) != keys::group_and_number(&key).unwrap_or_default() {
+                let snapshot = snapshot::decode(&bytes).map_err(|e| self.disk.codec_error(&key, e))?;
+                let Snapshot { group, seq: at, recorded_at, last_other, positions } = snapshot;
+                if (group, at.as_u64()) != keys::group_and_number(&key).unwrap_or_default() {
                     return Err(self.disk.damaged(format!("{}: it is another one", keys::describe(&key))));
                 }
                 (AsOf { seq: at, recorded_at, positions }, last_other)
@@ -76,12 +75,18 @@ impl Shared {
                 (AsOf { seq: Seq::ZERO, recorded_at: Timestamp::default(), positions }, Seq::ZERO)
             }
         };
+        if as_of.seq == seq {
+            return Ok(Some(as_of).filter(|as_of| as_of.seq > Seq::ZERO));
+        }
         let mut walk = GroupWalk::after(self, view, as_of.positions.batch.as_u64(), last_other)?;
-        while walk.peek().is_some_and(|next| next <= seq)
+        // Not looked further than it must: behind the wanted entry another block may begin.
+        while as_of.seq < seq
+            && walk.peek(self, view)?.is_some_and(|next| next <= seq)
             && let Some(entry) = walk.next(self, view)?
         {
             as_of.positions.apply(&entry);
             (as_of.seq, as_of.recorded_at) = (entry.seq, entry.recorded_at);
+            walk.take_back(entry);
         }
         Ok(Some(as_of).filter(|as_of| as_of.seq > Seq::ZERO))
     }

@@ -4,7 +4,7 @@
 //! | key | record |
 //! |---|---|
 //! | `b` group id, first batch, piece | block ([`codec::block`](crate::journal::codec::block)) |
-//! | `p` group id, seq, piece | snapshot of a group's positions after that seq |
+//! | `p` group id, seq, piece | snapshot of a group's positions after that seq ([`codec::snapshot`](crate::journal::codec::snapshot)) |
 //! | `q` first seq, piece | which group each seq belongs to ([`codec::seqs`](crate::journal::codec::seqs)) |
 //! | `s` group id, seal, piece | state of a group as of that seal |
 //! | `x` group id, seq, piece | entry that is no batch |

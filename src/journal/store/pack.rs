@@ -13,7 +13,7 @@ const TRIES: usize = 5;
 
 /// Batches of a block whose batches don't fit a value each: what only the first of a block has to say of each partition
 /// is then said once for all of them.
-pub const WIDE: usize = 8;
+pub const WIDE: usize = 4;
 
 /// About how many bytes a batch takes in a block.
 pub fn weight(entry: &Entry) -> usize {

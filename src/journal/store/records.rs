@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
 use crate::offset::{Seq, Timestamp};
-use crate::positions::{GroupState, Positions};
+use crate::positions::GroupState;
 
 /// `m`: written last; makes a seal valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,21 +43,6 @@ pub struct Pace {
     pub since: u64,
     /// Bytes of that snapshot.
     pub snapshot: u64,
-}
-
-/// `p`: a group's positions after an entry of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The group's id.
-    pub id: u32,
-    /// The entry.
-    pub seq: Seq,
-    /// When it was recorded.
-    pub recorded_at: Timestamp,
-    /// The newest entry that is no batch, up to there; 0 if there is none.
-    pub last_other: Seq,
-    /// The positions.
-    pub positions: Positions,
 }
 
 /// `x`: an entry that is no batch. They are linked, so that a missing one is noticed.

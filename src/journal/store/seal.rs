@@ -1,23 +1,26 @@
 //! The write side: entries in, one valid seal out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::disk::{self, MAX_SINGLE, MAX_VALUE, Record, Writes};
+use super::disk::{self, MAX_SINGLE, Record, Writes};
 use super::error::StoreError;
-use super::records::{Other, Pace, Sealed, SealedGroup, Snapshot};
+use super::records::{Other, Pace, Sealed, SealedGroup};
 use super::{Head, Shared, keys, pack};
 use crate::entry::{Body, Entry};
 use crate::journal::codec::block::{self, Batches};
 use crate::journal::codec::seqs::{Seqs, Slot};
+use crate::journal::codec::snapshot::{self, Snapshot};
 use crate::journal::codec::{CodecError, Topic, value};
 use crate::offset::{Group, Seq, Timestamp};
-use crate::positions::{GroupState, State};
+use crate::positions::{GroupState, Positions, State};
 
 /// Entries that wait to be packed, over all groups, by [`pack::weight`]: bounds memory where there are many groups.
 const MAX_WAITING: usize = 4 << 20;
-/// A snapshot is due when this many times its size was written since the last.
-const SNAPSHOT_SHARE: u64 = 4;
+/// A snapshot is due when this many times its size was written since the last: what a reader folds.
+const SNAPSHOT_SHARE: u64 = 2;
+/// But not before so much: a small group has one for each block.
+const SNAPSHOT_FROM: u64 = 2 << 10;
 
 /// Writes entries into the store, in order; lives on one thread.
 ///
@@ -45,6 +48,8 @@ pub(super) struct Side {
     touched: Option<(Seq, Timestamp)>,
     /// Batches that are in no block of this seal yet.
     waiting: Vec<Entry>,
+    /// While there are any: the group before the first of them, which is where the next block begins.
+    base: Option<Base>,
     /// How many of those, in front, are from the group's last sealed block, which still takes more.
     reopened: usize,
     /// Whether that block was looked at in this seal.
@@ -52,6 +57,33 @@ pub(super) struct Side {
     weight: usize,
     /// Bytes a weight, in blocks.
     scale: f64,
+}
+
+/// A group where its blocks end.
+#[derive(Debug)]
+struct Base {
+    positions: Positions,
+    /// Its newest entry there that is no batch.
+    last_other: Seq,
+    /// Its entries since then that are no batches.
+    others: VecDeque<Entry>,
+}
+
+impl Base {
+    /// Goes on over `batches`, and what came between them; those that it is beyond are skipped.
+    fn advance(&mut self, batches: &[Entry]) {
+        for entry in batches {
+            let known = matches!(&entry.body, Body::Batch(batch) if batch.batch <= self.positions.batch);
+            if known {
+                continue;
+            }
+            while let Some(other) = self.others.pop_front_if(|other| other.seq < entry.seq) {
+                self.positions.apply(&other);
+                self.last_other = other.seq;
+            }
+            self.positions.apply(entry);
+        }
+    }
 }
 
 impl Sealer {
@@ -105,8 +137,13 @@ impl Sealer {
             _ => None,
         };
         self.push_slot(entry.seq, Slot { group: id, batch })?;
-        self.state.apply(entry);
         let side = self.groups.entry(id).or_insert_with(|| Side { scale: 1.0, ..Side::default() });
+        if batch.is_some() && side.base.is_none() {
+            let state = entry.group.as_ref().and_then(|group| self.state.groups.get(group));
+            let positions = state.map(|state| state.positions.clone()).unwrap_or_default();
+            side.base = Some(Base { positions, last_other: side.last_other, others: VecDeque::new() });
+        }
+        self.state.apply(entry);
         side.touched = Some((entry.seq, entry.recorded_at));
         if batch.is_some() {
             let weight = pack::weight(entry);
@@ -130,7 +167,10 @@ impl Sealer {
             side.last_other = entry.seq;
             side.pace.since += bytes.len() as u64;
             disk::put(&mut self.writes, &keys::other(id, entry.seq), &bytes);
-            self.snapshot_if_due(id)?;
+            match &mut side.base {
+                Some(base) => base.others.push_back(entry.clone()),
+                None => self.snapshot_present(id)?,
+            }
         }
         Ok(())
     }
@@ -241,40 +281,44 @@ impl Sealer {
             }
             disk::put(&mut self.writes, &keys::block(id, batch.batch.as_u64()), &fitted.bytes);
             side.pace.since += fitted.bytes.len() as u64;
+            let block = &left[..fitted.count];
             packed += fitted.count;
             side.reopened = 0;
+            if let (Some(base), Some(last)) = (&mut side.base, block.last()) {
+                base.advance(block);
+                // The next block begins here, unless this one takes more.
+                if (full || packed < side.waiting.len()) && side.pace.is_due() {
+                    let (positions, last_other) = (base.positions.clone(), base.last_other);
+                    let (seq, recorded_at) = (last.seq, last.recorded_at);
+                    let snapshot = Snapshot { group: id, seq, recorded_at, last_other, positions };
+                    side.pace = put_snapshot(&mut self.writes, &snapshot)?;
+                }
+            }
         }
         drop(names);
         side.waiting.drain(..packed);
+        if side.waiting.is_empty() {
+            side.base = None;
+        }
         // What is left is from this seal or was reopened; after `all`, the last block is looked at again.
         side.looked = !all;
         let weight = side.waiting.iter().map(pack::weight).sum();
         self.waiting = self.waiting.saturating_sub(std::mem::replace(&mut side.weight, weight)) + weight;
-        self.snapshot_if_due(id)
+        Ok(())
     }
 
-    /// Keeps the group's present positions, if enough was written since the last time.
-    fn snapshot_if_due(&mut self, id: u32) -> Result<(), StoreError> {
-        let Some(side) = self.groups.get(&id) else {
+    /// Keeps the group's present positions, if enough was written since the last time; none of its batches waits.
+    fn snapshot_present(&mut self, id: u32) -> Result<(), StoreError> {
+        let names = self.shared.names();
+        let state = names.groups.name(id).and_then(|group| self.state.groups.get(group));
+        // Entries without a group have no positions.
+        let (Some(side), Some(state)) = (self.groups.get_mut(&id), state) else {
             return Ok(());
         };
-        let due = side.pace.since >= (SNAPSHOT_SHARE * side.pace.snapshot).max(MAX_VALUE as u64);
-        let (true, Some((seq, recorded_at))) = (due, side.touched) else {
-            return Ok(());
-        };
-        let last_other = side.last_other;
-        let positions = {
-            let names = self.shared.names();
-            let state = names.groups.name(id).and_then(|group| self.state.groups.get(group));
-            state.map(|state| state.positions.clone())
-        };
-        let Some(positions) = positions else {
-            return Ok(()); // entries without a group have none
-        };
-        let snapshot = Snapshot { id, seq, recorded_at, last_other, positions };
-        let bytes = self.put_value(keys::snapshot(id, seq), &snapshot)?;
-        if let Some(side) = self.groups.get_mut(&id) {
-            side.pace = Pace { since: 0, snapshot: bytes as u64 };
+        if let Some((seq, recorded_at)) = side.touched.filter(|_| side.pace.is_due()) {
+            let (positions, last_other) = (state.positions.clone(), side.last_other);
+            let snapshot = Snapshot { group: id, seq, recorded_at, last_other, positions };
+            side.pace = put_snapshot(&mut self.writes, &snapshot)?;
         }
         Ok(())
     }
@@ -362,6 +406,21 @@ impl Side {
     pub(super) fn sealed(seal: u64, record: &SealedGroup) -> Side {
         Side { seal: Some(seal), last_other: record.last_other, pace: record.pace, scale: 1.0, ..Side::default() }
     }
+}
+
+impl Pace {
+    /// Whether enough was written since the last snapshot for another one.
+    fn is_due(&self) -> bool {
+        self.since >= (SNAPSHOT_SHARE * self.snapshot).max(SNAPSHOT_FROM)
+    }
+}
+
+/// Adds a snapshot; how far the next one is.
+fn put_snapshot(writes: &mut Writes, snapshot: &Snapshot) -> Result<Pace, StoreError> {
+    let unstorable = |e: CodecError| StoreError::Unstorable { seq: snapshot.seq, why: e.to_string() };
+    let bytes = snapshot::encode(snapshot).map_err(unstorable)?;
+    disk::put(writes, &keys::snapshot(snapshot.group, snapshot.seq), &bytes);
+    Ok(Pace { since: 0, snapshot: bytes.len() as u64 })
 }
 
 /// Takes the writes out whose keys begin with `letter`.

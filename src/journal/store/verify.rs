@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::error::StoreError;
-use super::records::{SealedGroup, Snapshot};
+use super::records::SealedGroup;
 use super::{Order, Shared, Store, keys};
 use crate::entry::Entry;
+use crate::journal::codec::snapshot;
 use crate::offset::{Group, Seq};
 use crate::positions::State;
 
@@ -72,14 +73,11 @@ impl Shared {
     }
 
     fn compare_snapshot(&self, key: &[u8], entry: &Entry, state: &State) -> Result<(), StoreError> {
-        let snapshot: Option<Snapshot> = self.disk.value(key)?;
+        let bytes = self.disk.get(key)?.unwrap_or_default();
+        let snapshot = snapshot::decode(&bytes).map_err(|e| self.disk.codec_error(key, e))?;
         let group = entry.group.as_ref().and_then(|group| state.groups.get(group));
-        match (snapshot, group) {
-            (Some(snapshot), Some(group))
-                if snapshot.positions == group.positions && snapshot.recorded_at == entry.recorded_at =>
-            {
-                Ok(())
-            }
+        match group {
+            Some(group) if snapshot.positions == group.positions && snapshot.recorded_at == entry.recorded_at => Ok(()),
             _ => Err(self.disk.damaged(format!("{} is not what the entries add up to", keys::describe(key)))),
         }
     }

@@ -93,6 +93,30 @@ impl BatchWalk {
         self.next
     }
 
+    /// The seq of the next batch of `view`; none at the end.
+    pub fn peek(&mut self, shared: &Shared, view: &View) -> Result<Option<Seq>, StoreError> {
+        if self.next == 0 || self.next > view.head.last_batch {
+            return Ok(None);
+        }
+        match self.order {
+            Order::Ascending => {
+                let (key, batches) = self.find_ahead(shared, view)?;
+                batches.next_seq().map_err(|e| shared.disk.codec_error(key, e))
+            }
+            Order::Descending => {
+                self.find_back(shared, view)?;
+                Ok(self.back.last().map(|entry| entry.seq))
+            }
+        }
+    }
+
+    /// Takes back the batch that came last, for the next one to use its memory.
+    pub fn take_back(&mut self, entry: Entry) {
+        if let Some((_, batches)) = &mut self.ahead {
+            batches.take_back(entry);
+        }
+    }
+
     /// The next batch of `view`; none at the end.
     pub fn next(&mut self, shared: &Shared, view: &View) -> Result<Option<Entry>, StoreError> {
         if self.next == 0 || self.next > view.head.last_batch {
@@ -117,33 +141,49 @@ impl BatchWalk {
     }
 
     fn next_ahead(&mut self, shared: &Shared, view: &View) -> Result<Entry, StoreError> {
-        loop {
-            if let Some((key, batches)) = &mut self.ahead {
-                while batches.next_batch() <= self.next {
-                    let wanted = batches.next_batch() == self.next;
-                    let Some(entry) = batches.next() else {
-                        break;
-                    };
-                    let entry = entry.map_err(|e| shared.disk.codec_error(key, e))?;
-                    if wanted {
-                        return Ok(entry);
-                    }
-                }
-            }
-            let (key, bytes, _) = shared.block_at(view, self.next)?;
-            let batches = shared.batches(view.id, &key, &bytes)?;
-            self.ahead = Some((key, batches));
+        let next = self.next;
+        let (key, batches) = self.find_ahead(shared, view)?;
+        match batches.next() {
+            Some(entry) => entry.map_err(|e| shared.disk.codec_error(key, e)),
+            None => Err(shared.missing_batch(view, next)),
         }
     }
 
+    /// The block with the next batch, read up to there.
+    fn find_ahead(&mut self, shared: &Shared, view: &View) -> Result<&mut (Vec<u8>, Batches), StoreError> {
+        let has_next = |batches: &Batches| (batches.next_batch()..=batches.head().last_batch()).contains(&self.next);
+        let mut found = match self.ahead.take().filter(|(_, batches)| has_next(batches)) {
+            Some(found) => found,
+            None => {
+                let (key, bytes, _) = shared.block_at(view, self.next)?;
+                let batches = shared.batches(view.id, &key, &bytes)?;
+                (key, batches)
+            }
+        };
+        let (key, batches) = &mut found;
+        while batches.next_batch() < self.next
+            && let Some(skipped) = batches.next()
+        {
+            let skipped = skipped.map_err(|e| shared.disk.codec_error(key, e))?;
+            batches.take_back(skipped);
+        }
+        Ok(self.ahead.insert(found))
+    }
+
     fn next_back(&mut self, shared: &Shared, view: &View) -> Result<Entry, StoreError> {
+        self.find_back(shared, view)?;
+        self.back.pop().ok_or_else(|| shared.missing_batch(view, self.next))
+    }
+
+    /// The batches up to the next one in its block.
+    fn find_back(&mut self, shared: &Shared, view: &View) -> Result<(), StoreError> {
         if self.back.is_empty() {
             let (key, bytes, head) = shared.block_at(view, self.next)?;
             let count = (self.next - head.first_batch + 1) as usize;
             let entries: Result<Vec<Entry>, _> = shared.batches(view.id, &key, &bytes)?.take(count).collect();
             self.back = entries.map_err(|e| shared.disk.codec_error(&key, e))?;
         }
-        self.back.pop().ok_or_else(|| shared.missing_batch(view, self.next))
+        Ok(())
     }
 }
 
@@ -181,7 +221,6 @@ pub struct GroupWalk {
     order: Order,
     batches: BatchWalk,
     others: OtherWalk,
-    next_batch: Option<Entry>,
     next_other: Option<Entry>,
 }
 
@@ -218,47 +257,49 @@ impl GroupWalk {
                 Self::begin(shared, view, order, batch, other)?
             }
         };
-        let outside = |entry: &Entry| match order {
-            Order::Ascending => entry.seq < from,
-            Order::Descending => entry.seq > from,
+        let outside = |seq: Seq| match order {
+            Order::Ascending => seq < from,
+            Order::Descending => seq > from,
         };
-        while walk.next_batch.as_ref().is_some_and(outside) {
-            walk.next_batch = walk.batches.next(shared, view)?;
+        while walk.batches.peek(shared, view)?.is_some_and(outside)
+            && let Some(skipped) = walk.batches.next(shared, view)?
+        {
+            walk.batches.take_back(skipped);
         }
         Ok(walk)
     }
 
     fn begin(shared: &Shared, view: &View, order: Order, batch: u64, other: Seq) -> Result<Self, StoreError> {
-        let mut batches = BatchWalk::new(order, batch);
+        let batches = BatchWalk::new(order, batch);
         let mut others = OtherWalk { order, at: other };
-        let next_batch = batches.next(shared, view)?;
         let next_other = others.next(shared, view)?;
-        Ok(GroupWalk { order, batches, others, next_batch, next_other })
+        Ok(GroupWalk { order, batches, others, next_other })
     }
 
     /// The seq of the next entry.
-    pub fn peek(&self) -> Option<Seq> {
-        if self.batch_is_next() { self.next_batch.as_ref() } else { self.next_other.as_ref() }.map(|entry| entry.seq)
+    pub fn peek(&mut self, shared: &Shared, view: &View) -> Result<Option<Seq>, StoreError> {
+        let (batch, other) = (self.batches.peek(shared, view)?, self.next_other.as_ref().map(|other| other.seq));
+        Ok(match (batch, other) {
+            (Some(batch), Some(other)) => Some(match self.order {
+                Order::Ascending => batch.min(other),
+                Order::Descending => batch.max(other),
+            }),
+            (batch, other) => batch.or(other),
+        })
     }
 
-    fn batch_is_next(&self) -> bool {
-        match (&self.next_batch, &self.next_other) {
-            (Some(batch), Some(other)) => match self.order {
-                Order::Ascending => batch.seq < other.seq,
-                Order::Descending => batch.seq > other.seq,
-            },
-            (batch, _) => batch.is_some(),
-        }
+    /// Takes back the entry that came last, for the next one to use its memory.
+    pub fn take_back(&mut self, entry: Entry) {
+        self.batches.take_back(entry);
     }
 
     /// The next entry; none at the end.
     pub fn next(&mut self, shared: &Shared, view: &View) -> Result<Option<Entry>, StoreError> {
-        if self.batch_is_next() {
-            let next = self.batches.next(shared, view)?;
-            Ok(std::mem::replace(&mut self.next_batch, next))
-        } else {
-            let next = self.others.next(shared, view)?;
-            Ok(std::mem::replace(&mut self.next_other, next))
+        let next = self.peek(shared, view)?;
+        if next.is_some() && next == self.next_other.as_ref().map(|other| other.seq) {
+            let other = self.others.next(shared, view)?;
+            return Ok(std::mem::replace(&mut self.next_other, other));
         }
+        self.batches.next(shared, view)
     }
 }
