@@ -10,6 +10,8 @@ mod cli_server;
 mod crash;
 mod damage;
 mod damage_cases;
+#[cfg(feature = "server")]
+mod http;
 mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
