@@ -7,6 +7,8 @@ mod cli;
 mod cli_consume;
 #[cfg(feature = "cli")]
 mod cli_server;
+#[cfg(feature = "server")]
+mod contract;
 mod crash;
 mod damage;
 mod damage_cases;
