@@ -177,18 +177,20 @@ impl Ask {
         }
     }
 
-    /// Who acts: whom the body names, else the token's name.
-    pub fn actor(&self, given: Option<String>) -> Result<String, Problem> {
-        let known = given.or_else(|| self.caller.name.clone());
-        known.ok_or_else(|| Problem::invalid("actor", "", "missing: name who does this"))
+    /// Who acts: whom the body names, else the token's name; without either nobody knows.
+    pub fn actor(&self, given: Option<String>) -> String {
+        given.or_else(|| self.caller.name.clone()).unwrap_or_else(|| "unknown".to_owned())
     }
 
     /// The body.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        // A list would be taken for the values of the fields, in some order.
+        if self.body.trim_ascii_start().first() == Some(&b'[') {
+            return Err(Problem::invalid("body", "[", "a list; a body is an object"));
+        }
         let mut reader = serde_json::Deserializer::from_slice(&self.body);
         let parsed: T = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let path = error.path().to_string();
-            let field = if path == "." { "body".to_owned() } else { path };
+            let field = meant(&error.path().to_string(), &error.inner().to_string());
             self.wrong_body(&field, error.inner())
         })?;
         reader.end().map_err(|error| self.wrong_body("body", &error))?;
@@ -206,6 +208,20 @@ impl Ask {
             .with("field", field)
             .with("value", value)
             .with("limit", why)
+    }
+}
+
+/// The field that an error at `path` speaks of: one that is missing, unknown or given twice goes by its own name.
+fn meant(path: &str, why: &str) -> String {
+    // Where the text breaks off before a name, the path ends with a question mark.
+    let path = path.strip_suffix('?').map_or(path, |path| path.strip_suffix('.').unwrap_or("."));
+    let named =
+        ["missing field `", "unknown field `", "duplicate field `"].iter().find_map(|begin| why.strip_prefix(begin));
+    match (path, named.and_then(|rest| rest.split('`').next())) {
+        (".", None) => "body".to_owned(),
+        (".", Some(name)) => name.to_owned(),
+        (path, Some(name)) if !path.ends_with(&format!(".{name}")) && path != name => format!("{path}.{name}"),
+        (path, _) => path.to_owned(),
     }
 }
 

@@ -8,9 +8,13 @@ mod cli;
 mod cli_consume;
 #[cfg(feature = "cli")]
 mod cli_server;
+#[cfg(feature = "server")]
+mod contract;
 mod crash;
 mod damage;
 mod damage_cases;
+#[cfg(feature = "server")]
+mod http;
 mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -23,9 +23,9 @@
 //! A word that holds blanks is a JSON string. What is refused is told, and must leave the journal as it was; what is
 //! reopened must hold what it held.
 
-mod broker;
+pub mod broker;
 mod show;
-mod words;
+pub mod words;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

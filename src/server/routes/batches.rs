@@ -4,10 +4,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::{Answer, blocking, internal, json};
-use crate::commit::Commit;
+use crate::commit::{Commit, Refused};
+use crate::control::UnknownGroup;
 use crate::entry::Entry;
 use crate::history::{self, BatchFilter};
-use crate::journal::Journal;
+use crate::journal::{CommitError, Journal};
 use crate::offset::{BatchNumber, Group, TopicPartition, partition_number};
 use crate::server::ask::Ask;
 use crate::server::{App, Kind, Problem};
@@ -78,7 +79,15 @@ pub async fn commit(State(app): State<App>, mut ask: Ask) -> Answer {
     ask.no_more()?;
     let body: CommitBody = ask.body()?;
     let commit = with_earliest(&app, &group, body.commit(group.clone())?);
-    let receipt = app.control().journal.commit_async(commit).await?;
+    let journal = &app.control().journal;
+    let receipt = journal.commit_async(commit).await.map_err(|error| {
+        let unknown = matches!(error, CommitError::Refused(Refused::UnknownGroup { .. }));
+        let problem = Problem::from(error);
+        if !unknown {
+            return problem;
+        }
+        problem.with("apps", journal.with_state(|state| UnknownGroup::new(state, &group).apps))
+    })?;
     let status = if receipt.repeated { StatusCode::OK } else { StatusCode::CREATED };
     json(status, &ReceiptAnswer::from(receipt))
 }

@@ -16,7 +16,7 @@ pub async fn mark(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let MarkBody { name, actor } = ask.body()?;
-    let actor = ask.actor(actor)?;
+    let actor = ask.actor(actor);
     done(&app, move |control| control::mark(control, &group, &name, &actor)).await
 }
 
