@@ -14,6 +14,9 @@ use crate::positions::{GroupState, Hold, RaisedBy, RecentBatch, State};
 /// Ranges of one commit: 10,000 partitions ten times over.
 pub const MAX_RANGES: usize = 100_000;
 
+/// Partitions of one group, so that what is kept of it stays writable: as many as whole clusters have.
+pub const MAX_PARTITIONS: usize = 200_000;
+
 /// What a consumer wants written: ranges read under an epoch, with the time at which the batch was cut.
 ///
 /// Its shape is checked when it is made; the rest when the journal takes it.
@@ -295,6 +298,14 @@ fn batch(present: &GroupState, commit: &Commit) -> Result<Batch, Refused> {
             topic_ids.push((range.topic().clone(), id));
         }
         notes.extend(note(range, position));
+    }
+    if !firsts.is_empty() {
+        let known: usize = present.positions.topics.values().map(|topic| topic.partitions.len()).sum();
+        let partitions = known + firsts.len();
+        if partitions > MAX_PARTITIONS {
+            let why = format!("a group has at most {MAX_PARTITIONS} partitions; it has {known}");
+            return Err(Invalid::new("ranges", format_args!("{partitions} partitions"), why).into());
+        }
     }
     Ok(Batch {
         batch: present.positions.batch.next(),

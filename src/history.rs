@@ -11,6 +11,9 @@ use crate::offset::{BatchNumber, Group, Seq, Timestamp, TopicName};
 /// cursor to go on from.
 pub const MAX_WALK: usize = 100_000;
 
+/// Ranges that one page holds: past it the page ends early, with a cursor. Ten batches of 10,000 partitions.
+pub const MAX_PAGE_RANGES: usize = 100_000;
+
 /// Which part of a list.
 #[derive(Debug, Clone)]
 pub struct Window {
@@ -147,19 +150,48 @@ fn seq_before(journal: &Journal, group: Option<&Group>, time: Timestamp) -> Resu
     journal.seq_at(group, Timestamp::from_millis(time.millis() - 1))
 }
 
+/// How many ranges, moves or findings an entry holds: what it takes in memory and on the wire goes by that.
+pub fn size(entry: &Entry) -> usize {
+    match &entry.body {
+        Body::Batch(batch) => batch.ranges.len(),
+        Body::Reconciled { findings, correction } | Body::PartitionsAdded { findings, correction } => {
+            findings.len() + correction.moves.len()
+        }
+        Body::RolledBack(rolled_back) => rolled_back.correction.moves.len(),
+        Body::Imported { correction, .. } => correction.moves.len(),
+        Body::KafkaResult { partitions, .. } => partitions.len(),
+        Body::Started { .. }
+        | Body::Held { .. }
+        | Body::Released { .. }
+        | Body::Retired { .. }
+        | Body::Mark { .. }
+        | Body::LossAcknowledged { .. }
+        | Body::Pruned { .. } => 1,
+    }
+}
+
 /// Fills a page from a walk.
 struct Collect<'a, C, P, K> {
     window: &'a Window,
     passes: P,
     cursor: K,
     walked: usize,
+    ranges: usize,
     last: Option<C>,
     page: Page<C>,
 }
 
 impl<'a, C: Copy, P: Fn(&Entry) -> bool, K: Fn(&Entry) -> C> Collect<'a, C, P, K> {
     fn new(window: &'a Window, passes: P, cursor: K) -> Self {
-        Collect { window, passes, cursor, walked: 0, last: None, page: Page { entries: Vec::new(), next: None } }
+        Collect {
+            window,
+            passes,
+            cursor,
+            walked: 0,
+            ranges: 0,
+            last: None,
+            page: Page { entries: Vec::new(), next: None },
+        }
     }
 
     fn visit(&mut self, entry: Entry) -> ControlFlow<()> {
@@ -172,13 +204,15 @@ impl<'a, C: Copy, P: Fn(&Entry) -> bool, K: Fn(&Entry) -> C> Collect<'a, C, P, K
             return ControlFlow::Break(());
         }
         let passes = (self.passes)(&entry);
-        if self.walked == MAX_WALK || (passes && self.page.entries.len() == self.window.limit) {
+        let full = self.page.entries.len() == self.window.limit || self.ranges >= MAX_PAGE_RANGES;
+        if self.walked == MAX_WALK || (passes && full) {
             self.page.next = self.last;
             return ControlFlow::Break(());
         }
         self.walked += 1;
         self.last = Some((self.cursor)(&entry));
         if passes {
+            self.ranges += size(&entry);
             self.page.entries.push(entry);
         }
         ControlFlow::Continue(())

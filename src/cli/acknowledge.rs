@@ -29,7 +29,7 @@ pub struct Acknowledge {
 
 impl Acknowledge {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let body = AcknowledgeBody { actor: self.steer.actor() };
+        let body = AcknowledgeBody { actor: Some(self.steer.actor()) };
         let ask = Ask::get(&format!("/v1/losses/{}/acknowledge", self.seq));
         self.steer.post(out, ask, &body, |entry| format!("seq {} is acknowledged, by seq {}", self.seq, entry.seq))
     }

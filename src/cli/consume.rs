@@ -130,6 +130,12 @@ impl Consume {
             if let Some(address) = hosting.public {
                 tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
             }
+            // Long polls and events end with the signal, while the batch in hand is finished.
+            let (app, mut asked) = (hosting.app().clone(), stop.clone());
+            tokio::spawn(async move {
+                asked.asked().await;
+                app.stop();
+            });
             let work = Work { control, request, config, until_latest: self.until_latest, progress };
             let done = work.run(&mut Hands::new(group, command), &mut stop).await;
             hosting.stop().await;

@@ -117,7 +117,8 @@ impl Failure {
             },
             Failure::Write(_) | Failure::Commit(CommitError::Unavailable(_)) => 1,
             Failure::Commit(CommitError::Refused(refused)) => match refused {
-                Refused::Invalid(_) | Refused::TooLarge { .. } => 2,
+                Refused::TooLarge { .. } => 1,
+                Refused::Invalid(_) => 2,
                 Refused::Held { .. } => 3,
                 Refused::Fenced { .. } | Refused::OtherIncarnation { .. } | Refused::KeyConflict { .. } => 4,
                 Refused::JournalBehind { .. } => 6,

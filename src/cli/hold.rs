@@ -33,7 +33,7 @@ pub struct Hold {
 impl Hold {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let body = HoldBody { reason: self.reason, actor: self.steer.actor() };
+        let body = HoldBody { reason: self.reason, actor: Some(self.steer.actor()) };
         self.steer.post(out, Ask::of(&group, "/hold"), &body, |entry| {
             format!("group {group} is on hold from seq {} on; `tidelog release` frees it", entry.seq)
         })

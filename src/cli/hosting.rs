@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -45,12 +46,12 @@ impl Hosting {
         listen: Option<SocketAddr>,
         access: &AccessArgs,
     ) -> Result<Hosting, Failure> {
-        raise_file_limit();
+        let journal = control.journal.id();
         let app = App::new(control, brokers);
         let mut servers = Vec::new();
         let mut serve = |listener: TcpListener, guard: Guard| {
             let router = server::router(app.clone(), guard);
-            servers.push(tokio::spawn(server::serve(listener, router, app.clone(), Limits::default())));
+            servers.push(tokio::spawn(server::serve(listener, router, app.clone(), limits())));
         };
         let public = match listen {
             Some(address) => {
@@ -64,7 +65,7 @@ impl Hosting {
         let (listener, private) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
         let token = random_token()?;
         serve(listener, Guard::new(private, vec![Token::new(Role::Operate, "this machine", &token)?], &[]));
-        let note = ServerNote { url: format!("http://{private}"), token, pid: std::process::id() };
+        let note = ServerNote { url: format!("http://{private}"), token, pid: std::process::id(), journal };
         let note = match note.write(dir) {
             Ok(written) => Some(written),
             Err(error) => {
@@ -119,14 +120,24 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure>
     Ok((listener, bound))
 }
 
-/// Lets this process have as many connections as the system allows it: shells commonly begin with 1,024.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
+/// Lets this process have as many connections as the system allows it: shells commonly begin with 1,024. Not for a process
+/// that starts others, which would inherit it.
+pub fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::debug!(%error, "the limit of open files stays");
     }
+}
+
+/// What each of two listeners takes in, so that the journal never lacks a file descriptor because of them.
+fn limits() -> Limits {
+    /// For the journal, the broker's clients, and what else there is.
+    const RESERVE: u64 = 256;
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = usize::try_from(files.saturating_sub(RESERVE) / 2).unwrap_or(usize::MAX);
+    let Limits { connections, .. } = Limits::default();
+    Limits { connections: connections.min(room.max(16)), ..Limits::default() }
 }
 
 /// 128 random bits in hexadecimal.

@@ -26,7 +26,7 @@ pub struct Release {
 impl Release {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let body = ReleaseBody { actor: self.steer.actor() };
+        let body = ReleaseBody { actor: Some(self.steer.actor()) };
         self.steer.post(out, Ask::of(&group, "/release"), &body, |entry| {
             format!("group {group} is released, seq {}", entry.seq)
         })

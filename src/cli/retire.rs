@@ -37,7 +37,7 @@ impl Retire {
             Some(topic) => format!("topic {topic} of group {group}"),
             None => format!("group {group}"),
         };
-        let body = RetireBody { topic: self.topic, actor: self.steer.actor() };
+        let body = RetireBody { topic: self.topic, actor: Some(self.steer.actor()) };
         self.steer.post(out, Ask::of(&group, "/retire"), &body, |entry| format!("{what} is retired, seq {}", entry.seq))
     }
 }

@@ -196,7 +196,12 @@ fn noted(dir: &Path) -> Result<Option<There>, Failure> {
         }
     };
     match There::at(&note.url, Some(note.token)) {
-        Ok(there) => Ok(Some(there)),
+        Ok(there) if there.journal() == note.journal => Ok(Some(there)),
+        // Another journal's server has got the port of the one that was killed.
+        Ok(there) => {
+            tracing::debug!("the note of a server in {} was left behind: {} holds another", dir.display(), there.url());
+            Ok(None)
+        }
         // A process that is there and does not answer holds the journal: opening it would fail likewise, and say less.
         Err(silent @ Failure::Silent { .. }) if is_alive(note.pid) => Err(silent),
         Err(gone) => {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::args::{JournalArg, duration};
 use crate::cli::exit::Failure;
-use crate::cli::hosting::{AccessArgs, Hosting};
+use crate::cli::hosting::{AccessArgs, Hosting, raise_file_limit};
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::stop::Stop;
@@ -48,6 +48,7 @@ pub struct Serve {
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
+        raise_file_limit();
         let broker = self.kafka.broker()?;
         let journal = opening::or_new(&self.journal.journal, self.durability)?;
         let looks = broker.is_some() && self.discovery_interval > Duration::ZERO;

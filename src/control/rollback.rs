@@ -21,7 +21,7 @@ const CLOCK_TOLERANCE_MS: u64 = 60_000;
 /// What an executed plan came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
-    /// The entry; none if there was nothing to do.
+    /// The entry; none if there was nothing to do. Where nothing moved and the group was put on hold, that one.
     pub seq: Option<Seq>,
     /// The group's epoch after it.
     pub epoch: Epoch,
@@ -76,8 +76,9 @@ pub fn execute(
         };
         let refused = match control.journal.decide(move |state| rollback::decide(state, &order)) {
             Ok((entries, Decided::Moves)) => return Ok(executed(entries.first(), clock_uncertain)),
-            Ok((_, Decided::NothingToDo(epoch))) => {
-                return Ok(Executed { seq: None, epoch, repeated: false, moves: Vec::new(), clock_uncertain });
+            Ok((held, Decided::NothingToDo(epoch))) => {
+                let seq = held.first().map(|entry| entry.seq);
+                return Ok(Executed { seq, epoch, repeated: false, moves: Vec::new(), clock_uncertain });
             }
             // Its entry is published by now, as a decision is answered after all that it saw.
             Ok((_, Decided::Repeated(seq))) => return receipt(control, &group, seq, clock_uncertain),

@@ -162,7 +162,7 @@ struct Inner {
     sealing: Mutex<Option<JoinHandle<()>>>,
     created: bool,
     cut: Option<Cut>,
-    _directory: Directory,
+    directory: Directory,
 }
 
 impl Journal {
@@ -176,6 +176,11 @@ impl Journal {
     /// empty or a shorter journal. The one exception is said by [`Journal::cut`].
     pub fn open(dir: &Path, options: Options) -> Result<Journal, OpenError> {
         open::open(dir, options).map(|inner| Journal(Arc::new(inner)))
+    }
+
+    /// The journal's own id, which no other has: 32 hexadecimal digits.
+    pub fn id(&self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0.directory.uuid))
     }
 
     /// Whether this open made the journal.
@@ -308,6 +313,15 @@ impl Journal {
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.0.published.visit_batches(group, from, order, visit)
+    }
+
+    /// Walks the entries of a group that are no batches, newest first, until `visit` breaks: batches cost nothing.
+    pub fn visit_others(
+        &self,
+        group: &Group,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        self.0.published.visit_others(group, visit)
     }
 
     /// One entry.

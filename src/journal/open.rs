@@ -99,7 +99,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
         sealing: Mutex::new(Some(sealing)),
         created: directory.created,
         cut: recovered.cut,
-        _directory: directory,
+        directory,
     })
 }
 

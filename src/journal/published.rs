@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::codec::CodecError;
 use super::store::{Store, StoreError};
-use super::tail::{Tail, Walk};
+use super::tail::{Kinds, Tail, Walk};
 use super::{AsOf, Order, ReadError};
 use crate::entry::{Body, Entry};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
@@ -94,7 +94,7 @@ impl Published {
         match order {
             Order::Ascending => self.ascend(group, from, visit),
             Order::Descending => {
-                let walk = Walk { group, from, order, batches: false };
+                let walk = Walk { group, from, order, kinds: Kinds::All };
                 let Some(below) = self.descend_tail(walk, visit)? else { return Ok(()) };
                 self.store.visit_entries(group, from.min(below), order, visit).map_err(|error| self.sealed_error(error))
             }
@@ -138,7 +138,7 @@ impl Published {
             }
             Order::Descending => {
                 let near = self.memory().tail.near_batch(group, from, order);
-                let walk = Walk { group: Some(group), from: near, order, batches: true };
+                let walk = Walk { group: Some(group), from: near, order, kinds: Kinds::Batches };
                 let mut below = from;
                 let in_tail = self.descend_tail(walk, &mut |entry| {
                     if let Body::Batch(batch) = &entry.body {
@@ -154,6 +154,13 @@ impl Published {
                 visited.map_err(|error| self.sealed_error(error))
             }
         }
+    }
+
+    /// Walks the entries of a group that are no batches, newest first, until `visit` breaks.
+    pub fn visit_others(&self, group: &Group, visit: Visit<'_>) -> Result<(), ReadError> {
+        let walk = Walk { group: Some(group), from: Seq::MAX, order: Order::Descending, kinds: Kinds::Others };
+        let Some(below) = self.descend_tail(walk, visit)? else { return Ok(()) };
+        self.store.visit_others(group, below, visit).map_err(|error| self.sealed_error(error))
     }
 
     /// One entry.
@@ -234,7 +241,7 @@ impl Published {
             let (first, chunk) = {
                 let memory = self.memory();
                 let first = memory.tail.first();
-                let walk = Walk { group, from: next, order: Order::Ascending, batches: false };
+                let walk = Walk { group, from: next, order: Order::Ascending, kinds: Kinds::All };
                 // What the tail has let go is in the store.
                 let chunk = if next < first { Vec::new() } else { self.decoded(memory.tail.read(walk, CHUNK))? };
                 (first, chunk)

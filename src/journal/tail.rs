@@ -62,8 +62,29 @@ pub struct Walk<'a> {
     pub from: Seq,
     /// In this direction.
     pub order: Order,
-    /// Batches only.
-    pub batches: bool,
+    /// Of these kinds only.
+    pub kinds: Kinds,
+}
+
+/// Kinds of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    /// All of them.
+    All,
+    /// Batches.
+    Batches,
+    /// All but batches.
+    Others,
+}
+
+impl Kinds {
+    fn hold(self, entry: &Entry) -> bool {
+        match self {
+            Kinds::All => true,
+            Kinds::Batches => matches!(entry.body, Body::Batch(_)),
+            Kinds::Others => !matches!(entry.body, Body::Batch(_)),
+        }
+    }
 }
 
 impl Tail {
@@ -244,7 +265,7 @@ impl Segment {
                 return Ok(());
             }
             let entry = self.entry(slot)?;
-            if !walk.batches || matches!(entry.body, Body::Batch(_)) {
+            if walk.kinds.hold(&entry) {
                 found.push(entry);
             }
         }
@@ -307,7 +328,7 @@ mod tests {
 
     fn seqs(tail: &Tail, group: Option<&str>, from: u64, order: Order, limit: usize) -> Vec<u64> {
         let group = group.map(|name| Group::new("default", name).unwrap());
-        let walk = Walk { group: group.as_ref(), from: seq(from), order, batches: false };
+        let walk = Walk { group: group.as_ref(), from: seq(from), order, kinds: Kinds::All };
         tail.read(walk, limit).unwrap().iter().map(|entry| entry.seq.as_u64()).collect()
     }
 
@@ -319,9 +340,9 @@ mod tests {
         assert_eq!(seqs(&tail, Some("odd"), 4, Order::Ascending, 99), [5, 7, 9]);
         assert_eq!(seqs(&tail, Some("even"), 7, Order::Descending, 2), [6, 4]);
         assert_eq!(seqs(&tail, Some("other"), 7, Order::Descending, 2), [0; 0]);
-        let walk = Walk { group: None, from: seq(4), order: Order::Ascending, batches: false };
+        let walk = Walk { group: None, from: seq(4), order: Order::Ascending, kinds: Kinds::All };
         assert_eq!(tail.read(walk, 1).unwrap(), entries[3..4]);
-        let batches = Walk { batches: true, ..walk };
+        let batches = Walk { kinds: Kinds::Batches, ..walk };
         assert_eq!(tail.read(batches, 1).unwrap(), []);
     }
 

@@ -69,8 +69,14 @@ impl OwnTopics {
     pub fn create(&self, topic: &TopicName, partitions: u16) -> Result<(), TopicError> {
         let what = || format!("making topic {topic}");
         let new = NewTopic::new(topic.as_str(), i32::from(partitions), TopicReplication::Fixed(1));
-        done(what(), wait(self.admin.create_topics([&new], &options())))?;
+        // Noted before: if the answer is lost, it may be there all the same.
         self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.clone());
+        if let Err(error) = done(what(), wait(self.admin.create_topics([&new], &options()))) {
+            if error.why.contains("TopicAlreadyExists") {
+                self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(topic);
+            }
+            return Err(error);
+        }
         self.settle(topic, Some(partitions), &what())
     }
 

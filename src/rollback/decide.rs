@@ -28,7 +28,7 @@ pub struct Order {
 pub enum Decided {
     /// The group moves.
     Moves,
-    /// It is where it should be, under this epoch.
+    /// It is where it should be, under this epoch; where a hold was asked for, that is the only entry.
     NothingToDo(Epoch),
     /// The plan was executed before, by this entry.
     Repeated(Seq),
@@ -79,7 +79,9 @@ pub fn decide(state: &State, order: &Order) -> Result<(Vec<Draft>, Decided), Ref
         return Err(Refused::NotExecutable(Box::new(plan)));
     }
     if plan.nothing_to_do {
-        return Ok((Vec::new(), Decided::NothingToDo(group.epoch)));
+        let held =
+            hold(group, order).map(|body| Draft { group: Some(request.group.clone()), epoch: group.epoch, body });
+        return Ok((held.into_iter().collect(), Decided::NothingToDo(group.epoch)));
     }
     Ok((drafts(group, order, &steps, plan), Decided::Moves))
 }
@@ -109,9 +111,13 @@ fn drafts(group: &GroupState, order: &Order, steps: &[Step], plan: Plan) -> Vec<
         kafka: request.kafka,
         correction,
     });
-    // A hold that is there already stays as it is: who, since when, why.
-    let held =
-        (request.hold && group.held.is_none()).then(|| Body::Held { reason: reason.clone(), actor: actor.clone() });
+    let held = hold(group, order);
     let draft = |body| Draft { group: Some(request.group.clone()), epoch: group.epoch.next(), body };
     [Some(rolled_back), held].into_iter().flatten().map(draft).collect()
+}
+
+/// The hold that is asked for. One that is there already stays as it is: who, since when, why.
+fn hold(group: &GroupState, order: &Order) -> Option<Body> {
+    let wanted = order.request.hold && group.held.is_none();
+    wanted.then(|| Body::Held { reason: order.reason.clone(), actor: order.actor.clone() })
 }

@@ -1,6 +1,7 @@
 //! What a request asks for: its names, parameters and body, each checked, and refused by name where it is not known.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -8,6 +9,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::{Method, header};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::App;
 use super::guard::Caller;
@@ -18,8 +20,12 @@ use crate::offset::{Group, Invalid, Timestamp};
 
 /// Bytes of a body: more than a commit of 100,000 ranges needs.
 pub const MAX_BODY: usize = 16 << 20;
+/// A larger body, or one of unknown size, waits for a place: only so many are in memory at once.
+const LARGE_BODY: u64 = 64 << 10;
 /// How long a body may take to come.
 const BODY_TIME: Duration = Duration::from_secs(30);
+/// A larger body is not read a second time for the value that an error is about.
+const SHOWN_BODY: usize = 64 << 10;
 /// Elements of one page, at most and where nobody says.
 const MAX_LIMIT: usize = 1_000;
 const DEFAULT_LIMIT: usize = 100;
@@ -31,6 +37,8 @@ pub struct Ask {
     names: Vec<(String, String)>,
     params: Vec<(String, String)>,
     body: Bytes,
+    /// Held as long as a large body is.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl FromRequest<App> for Ask {
@@ -45,11 +53,15 @@ impl FromRequest<App> for Ask {
         let params = parse_query(parts.uri.query().unwrap_or_default())?;
         let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
         let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let body = match parts.method {
-            Method::GET | Method::HEAD => Bytes::new(),
-            _ => read(body, declared).await?,
+        let reads = matches!(parts.method, Method::GET | Method::HEAD);
+        let large = !reads && declared.is_none_or(|length| length > LARGE_BODY);
+        let place = match large {
+            // Closed never; the wait ends with those before, whose time is bounded.
+            true => Arc::clone(&app.0.large_bodies).acquire_owned().await.ok(),
+            false => None,
         };
-        Ok(Ask { caller, names, params, body })
+        let body = if reads { Bytes::new() } else { read(body, declared).await? };
+        Ok(Ask { caller, names, params, body, _place: place })
     }
 }
 
@@ -232,6 +244,9 @@ pub fn bad_cursor(text: &str) -> Problem {
 
 /// The value that stands at `path` of a body, for an error: found only then.
 fn value_at(body: &[u8], path: &str) -> Option<String> {
+    if body.len() > SHOWN_BODY {
+        return None;
+    }
     let whole: serde_json::Value = serde_json::from_slice(body).ok()?;
     let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
     let value = whole.pointer(&pointer)?;

@@ -117,6 +117,8 @@ pub struct Guard {
     tokens: Vec<Token>,
     /// Names that this server is reached by; none where that is not checked.
     hosts: Option<Vec<String>>,
+    /// Those of them that were given by name.
+    allowed: Vec<String>,
 }
 
 impl Guard {
@@ -133,8 +135,9 @@ impl Guard {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
         });
-        own.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Guard { tokens, hosts: Some(own) }
+        let allowed: Vec<String> = hosts.iter().map(|host| without_port(host)).collect();
+        own.extend(allowed.iter().cloned());
+        Guard { tokens, hosts: Some(own), allowed }
     }
 
     fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Caller, Problem> {
@@ -179,9 +182,12 @@ impl Guard {
         match text(header::ORIGIN) {
             None => Ok(()),
             Some(origin) => {
-                let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-                match host {
-                    Some(host) if own.contains(&without_port(host)) => Ok(()),
+                // A page of ours, and not one that another port of this machine serves; behind a proxy, by its name.
+                let from = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+                match from {
+                    Some(from) if from.eq_ignore_ascii_case(host) || self.allowed.contains(&without_port(from)) => {
+                        Ok(())
+                    }
                     _ => Err(foreign("Origin", origin)),
                 }
             }

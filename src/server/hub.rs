@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use tokio::sync::{broadcast, watch};
 
 use crate::entry::{Body, Entry};
+use crate::history;
 use crate::journal::{Journal, Order, ReadError};
 use crate::offset::Seq;
 use crate::wire;
@@ -20,6 +21,8 @@ const BEHIND: usize = 1_024;
 const KEPT_BYTES: usize = 64 << 10;
 /// Entries that are read at once.
 const PAGE: usize = 512;
+/// Ranges of them, after which a page ends.
+const PAGE_RANGES: usize = 20_000;
 /// Pause after a page, so that many commits a second wake each listener a few times only.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -81,11 +84,15 @@ impl Hub {
                     if told >= seq {
                         break;
                     }
-                    let read = tokio::task::spawn_blocking(move || hub.tell(told)).await;
+                    let telling = Arc::clone(&hub);
+                    let read = tokio::task::spawn_blocking(move || telling.tell(told)).await;
                     match read {
                         Ok(Ok(last)) => told = last,
-                        // Listeners notice by the gap, and are told what is damaged when they read it themselves.
-                        Ok(Err(_)) | Err(_) => told = seq,
+                        // Listeners notice by the gap, and end when they can't read it themselves; polls look anew.
+                        Ok(Err(_)) | Err(_) => {
+                            told = seq;
+                            hub.steered.send_replace(seq);
+                        }
                     }
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -100,13 +107,13 @@ impl Hub {
     /// Tells of a page of entries after `told`; returns the last.
     fn tell(&self, told: Seq) -> Result<Seq, ReadError> {
         let (mut last, mut steered) = (told, None);
-        let heard = self.events.receiver_count() > 0;
         for entry in page(&self.journal, told)? {
             last = entry.seq;
             if !matches!(entry.body, Body::Batch(_)) {
                 steered = Some(last);
             }
-            if heard {
+            // Asked for each: a listener that came a moment ago counts on every event from then on.
+            if self.events.receiver_count() > 0 {
                 let text = text(entry);
                 let text = (text.len() <= KEPT_BYTES).then_some(text);
                 // Nobody may be left by now.
@@ -122,10 +129,11 @@ impl Hub {
 
 /// The entries after `told`, a page of them.
 pub fn page(journal: &Journal, told: Seq) -> Result<Vec<Entry>, ReadError> {
-    let mut entries = Vec::new();
+    let (mut entries, mut ranges) = (Vec::new(), 0);
     journal.visit_entries(None, told.next(), Order::Ascending, &mut |entry| {
+        ranges += history::size(&entry);
         entries.push(entry);
-        if entries.len() < PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if entries.len() < PAGE && ranges < PAGE_RANGES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(entries)
 }

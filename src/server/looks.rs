@@ -2,19 +2,22 @@
 //! waits for a broker that hangs.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::broker::{Ask, Broker, Look, Seen, TopicSelector};
+use crate::broker::{Ask, Broker, Look, Seen, TopicLook, TopicSelector};
 use crate::offset::{Group, TopicPartition};
 use crate::positions::GroupState;
 
 /// A look is not repeated before it is this old.
 const FRESH: Duration = Duration::from_millis(500);
-/// An older one says nothing any more.
+/// An older one says nothing of a log's ends any more.
 const STALE: Duration = Duration::from_secs(30);
+/// An older one says nothing of the partitions that there are.
+const KNOWN: Duration = Duration::from_secs(3600);
 /// How long an answer waits for a broker that answered the last time.
 const WAIT: Duration = Duration::from_millis(500);
 /// How long a look may take.
@@ -90,7 +93,7 @@ impl Looks {
 
     /// The newest look without asking the broker.
     pub fn known(&self, group: &Group) -> Option<Arc<Look>> {
-        self.groups().get(group).and_then(|known| known.usable(STALE))
+        self.groups().get(group).and_then(|known| known.usable(KNOWN))
     }
 
     /// Begins a look where the last one is not fresh; whether it is worth waiting for.
@@ -116,19 +119,22 @@ impl Looks {
         drop(groups);
         let (looks, group) = (Arc::clone(self), group.clone());
         tokio::task::spawn_blocking(move || {
-            let look = broker.look(&ask);
-            looks.note(&group, look);
+            // A look that panics is one that said nothing.
+            let look = catch_unwind(AssertUnwindSafe(|| broker.look(&ask)));
+            looks.note(&group, look.ok());
         });
         worth_it
     }
 
-    fn note(&self, group: &Group, look: Look) {
-        let silent =
-            !look.topics.is_empty() && look.topics.values().all(|topic| matches!(topic.partitions, Seen::Failed(_)));
+    fn note(&self, group: &Group, look: Option<Look>) {
+        let said = look.filter(|look| {
+            let failed = |topic: &TopicLook| matches!(topic.partitions, Seen::Failed(_));
+            look.topics.is_empty() || !look.topics.values().all(failed)
+        });
         if let Some(known) = self.groups().get_mut(group) {
             known.under_way = false;
-            known.silent = silent;
-            if !silent {
+            known.silent = said.is_none();
+            if let Some(look) = said {
                 known.taken = Some(Instant::now());
                 known.look = Some(Arc::new(look));
             }

@@ -32,6 +32,9 @@ use crate::control::Control;
 /// Calls that wait for a broker, at once; another one is answered 429.
 const BROKER_CALLS: usize = 64;
 
+/// Requests with a large body, at once; others wait for their turn.
+const LARGE_BODIES: usize = 16;
+
 /// What all routes share. Clones are cheap and share it.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -42,6 +45,7 @@ struct Inner {
     looks: Arc<Looks>,
     hub: Arc<Hub>,
     broker_calls: Arc<Semaphore>,
+    large_bodies: Arc<Semaphore>,
     stop: watch::Sender<bool>,
 }
 
@@ -51,7 +55,9 @@ impl App {
         let looks = Looks::new(control.broker.clone());
         let hub = Hub::new(control.journal.clone());
         let broker_calls = Arc::new(Semaphore::new(BROKER_CALLS));
-        App(Arc::new(Inner { control, brokers, looks, hub, broker_calls, stop: watch::Sender::new(false) }))
+        let large_bodies = Arc::new(Semaphore::new(LARGE_BODIES));
+        let stop = watch::Sender::new(false);
+        App(Arc::new(Inner { control, brokers, looks, hub, broker_calls, large_bodies, stop }))
     }
 
     /// Ends listeners and long polls, and then the servers.

@@ -22,6 +22,8 @@ pub struct ServerNote {
     pub token: String,
     /// The process.
     pub pid: u32,
+    /// The journal's id: whoever answers at that address must say the same.
+    pub journal: String,
 }
 
 impl ServerNote {

@@ -21,16 +21,18 @@ pub struct MarkBody {
 pub struct HoldBody {
     /// Why.
     pub reason: String,
-    /// Who.
-    pub actor: String,
+    /// Who; the server says it where nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 /// Frees a group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseBody {
-    /// Who.
-    pub actor: String,
+    /// Who; the server says it where nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 /// Takes a topic, or the whole group, out of lists, alarms and rollbacks.
@@ -40,14 +42,16 @@ pub struct RetireBody {
     /// The topic; the whole group without one.
     #[serde(default)]
     pub topic: Option<TopicName>,
-    /// Who.
-    pub actor: String,
+    /// Who; the server says it where nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 /// Says that somebody has seen the losses or holes of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcknowledgeBody {
-    /// Who.
-    pub actor: String,
+    /// Who; the server says it where nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }

@@ -309,3 +309,24 @@ fn what_is_too_large_is_told_so_and_the_journal_goes_on() {
     journal.commit(nth(0, 1)).expect("a commit");
     assert_eq!(entries(&journal), 2);
 }
+
+#[test]
+fn a_group_has_at_most_two_hundred_thousand_partitions() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let journal = started(dir.path(), Options { segment_bytes: 16 << 20, ..options() });
+    let commit = |topic: &str, partitions: u32| {
+        let topic = TopicName::new(topic).expect("a legal name");
+        let range = |partition| OffsetRange::new(topic.clone(), partition, Offset::ZERO, Offset::ZERO);
+        let ranges = (0..partitions).map(|partition| range(partition).expect("a legal range")).collect();
+        let commit = Commit::new(group(), Epoch::ZERO.next(), Timestamp::from_millis(0), ranges);
+        journal.commit(commit.expect("each partition once"))
+    };
+    commit("one", 100_000).expect("half of them");
+    commit("two", 100_000).expect("all of them");
+    let refused = commit("three", 1).expect_err("one more").to_string();
+    assert!(refused.contains("200001") && refused.contains("at most 200000"), "{refused}");
+    // What it has goes on, and what it adds up to can be sealed.
+    commit("one", 10).expect("known partitions");
+    journal.close().expect("a clean close");
+    assert_eq!(entries(&Journal::open(dir.path(), options()).expect("it opens again")), 4);
+}

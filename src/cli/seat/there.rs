@@ -47,6 +47,7 @@ struct Base {
 #[derive(Deserialize)]
 struct Health {
     status: String,
+    journal: String,
     brokers: Option<String>,
 }
 
@@ -73,6 +74,11 @@ impl There {
     /// The brokers that it reads from.
     pub(super) fn brokers(&self) -> Option<&str> {
         self.health.brokers.as_deref()
+    }
+
+    /// The id of the journal that it holds.
+    pub(super) fn journal(&self) -> &str {
+        &self.health.journal
     }
 
     /// Its address, as it was given.

@@ -101,8 +101,16 @@ impl History<'_> {
 
     fn mark(&self, name: &str) -> Result<Meaning, PlanError> {
         let named = |entry: &Entry| matches!(&entry.body, Body::Mark { name: other, .. } if other == name);
-        match self.find(Seq::MAX, Order::Descending, named)? {
-            Some(entry) => self.as_of(entry.seq, Vec::new()),
+        let mut newest = None;
+        self.control.journal.visit_others(self.group(), &mut |entry| {
+            if !named(&entry) {
+                return ControlFlow::Continue(());
+            }
+            newest = Some(entry.seq);
+            ControlFlow::Break(())
+        })?;
+        match newest {
+            Some(seq) => self.as_of(seq, Vec::new()),
             None => Err(PlanError::UnknownMark { group: self.group().clone(), mark: name.to_owned() }),
         }
     }

@@ -305,6 +305,20 @@ fn a_rollback_can_keep_the_group_stopped() {
 }
 
 #[test]
+fn a_group_is_kept_stopped_also_where_nothing_moves() {
+    let world = three_batches();
+    let request = PlanRequest { hold: true, ..PlanRequest::new(world.group.clone(), after(3)) };
+    let nothing = plan(&world.control, request).unwrap();
+    assert!(nothing.nothing_to_do);
+    let done = run(&world, &nothing).unwrap();
+    let held = world.control.journal.group(&world.group).unwrap().held.unwrap();
+    assert_eq!((Some(held.seq), done.moves.len()), (done.seq, 0));
+    assert!(!world.commit_under(world.epoch(), "t", 300));
+    // Again: it is there and stopped already.
+    assert_eq!(run(&world, &nothing).unwrap().seq, None);
+}
+
+#[test]
 fn a_retired_group_is_not_rolled_back() {
     let world = three_batches();
     steer::retire(&world.control, &world.group, None, "ann").unwrap();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::error::StoreError;
+use super::records::Other;
 use super::walk::{BatchWalk, GroupWalk};
 use super::{Order, Shared, Store, View, keys};
 use crate::entry::Entry;
@@ -57,6 +58,27 @@ impl Store {
             if visit(entry).is_break() {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// Visits the entries of `group` that are no batches, from the last at or before seq `from` back, until `visit` breaks.
+    pub fn visit_others(
+        &self,
+        group: &Group,
+        from: Seq,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(view) = self.0.view(group) else {
+            return Ok(());
+        };
+        let mut next = self.0.last_other_at(&view, from)?;
+        while next > Seq::ZERO {
+            let Other { before, entry } = self.0.other(&view, next)?;
+            if visit(entry).is_break() {
+                break;
+            }
+            next = before;
         }
         Ok(())
     }

@@ -8,7 +8,8 @@ use super::scout::Report;
 use super::steer::{Halt, Start};
 use super::worker::{Flow, TICK, Worker};
 use crate::kafka::raw::{Code, PartitionList};
-use crate::offset::{BatchNumber, Offset, TopicPartition};
+use crate::offset::{BatchNumber, Epoch, Offset, TopicPartition};
+use crate::positions::GroupState;
 use crate::reconcile::StartPosition;
 
 /// The pause before what failed is tried again.
@@ -21,7 +22,9 @@ impl Worker {
         self.cutter.restart(&[]);
         let failed = |code: Code| StopReason::Broken(format!("giving up partitions: {code}"));
         self.reader.unassign_all().map_err(failed)?;
+        let mut told = None;
         loop {
+            let seen = self.group_now();
             match self.steer.restart() {
                 Ok(start) => {
                     self.handover.set_health(|health| health.waiting = None);
@@ -29,21 +32,30 @@ impl Worker {
                 }
                 Err(Halt::Stop(reason)) => return Err(reason),
                 Err(Halt::Later(why)) => {
-                    tracing::warn!("taking new positions: {why}");
+                    if told.as_ref() != Some(&why) {
+                        tracing::warn!("taking new positions: {why}");
+                        told = Some(why.clone());
+                    }
                     self.handover.set_health(|health| health.waiting = Some(why));
                 }
             }
             let again = Instant::now() + RETRY;
-            while Instant::now() < again && !self.newest.has_changed().unwrap_or(true) {
+            // What becomes of other groups is no reason to try sooner.
+            while Instant::now() < again && self.group_now() == seen {
                 if self.stopping() {
                     return Ok(());
                 }
                 std::thread::sleep(TICK);
             }
-            self.newest.mark_unchanged();
             // Another owner may have started meanwhile.
             self.is_overtaken()?;
         }
+    }
+
+    /// What decides whether the group may be taken up: its epoch, its owner, whether it is on hold.
+    fn group_now(&self) -> Option<(Epoch, Option<String>, bool)> {
+        let of = |group: &GroupState| (group.epoch, group.owner.clone(), group.held.is_some());
+        self.journal.with_state(|state| state.groups.get(&self.group).map(of))
     }
 
     /// Reads from these positions, and from no others.

@@ -27,11 +27,14 @@ pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
     };
     let after = ask.cursor::<BatchNumber>()?;
     ask.no_more()?;
-    app.state(&group)?;
+    app.known(&group)?;
     let journal = app.control().journal.clone();
-    let page = blocking(move || Ok(history::batches(&journal, &group, &window, &filter, after)?)).await?;
-    let batches = page.entries.into_iter().filter_map(Batch::of).collect();
-    json(StatusCode::OK, &BatchesAnswer { batches, next: page.next.map(|next| next.to_string()) })
+    blocking(move || {
+        let page = history::batches(&journal, &group, &window, &filter, after)?;
+        let batches = page.entries.into_iter().filter_map(Batch::of).collect();
+        json(StatusCode::OK, &BatchesAnswer { batches, next: page.next.map(|next| next.to_string()) })
+    })
+    .await
 }
 
 fn read_partition(text: &str) -> Result<u32, Problem> {
@@ -46,7 +49,7 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     let batch = ask.part::<BatchNumber>("batch")?;
     ask.no_more()?;
-    app.state(&group)?;
+    app.known(&group)?;
     let journal = app.control().journal.clone();
     let entry = blocking(move || entry(&journal, &group, batch)).await?;
     match Batch::of(entry) {

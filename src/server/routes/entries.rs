@@ -16,9 +16,12 @@ pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
     let window = ask.window()?;
     let after = ask.cursor::<Seq>()?;
     ask.no_more()?;
-    app.state(&group)?;
+    app.known(&group)?;
     let journal = app.control().journal.clone();
-    let page = blocking(move || Ok(history::entries(&journal, Some(&group), &window, after)?)).await?;
-    let entries = page.entries.into_iter().map(Entry::from).collect();
-    json(StatusCode::OK, &EntriesAnswer { entries, next: page.next.map(|next| next.to_string()) })
+    blocking(move || {
+        let page = history::entries(&journal, Some(&group), &window, after)?;
+        let entries = page.entries.into_iter().map(Entry::from).collect();
+        json(StatusCode::OK, &EntriesAnswer { entries, next: page.next.map(|next| next.to_string()) })
+    })
+    .await
 }

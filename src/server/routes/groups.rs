@@ -12,7 +12,7 @@ use crate::positions::GroupState;
 use crate::server::ask::{Ask, bad_cursor};
 use crate::server::looks::growth;
 use crate::server::{App, Problem};
-use crate::wire::{Count, GroupAnswer, GroupSummary, GroupsAnswer, Grown, LastFenced};
+use crate::wire::{Batch, Count, GroupAnswer, GroupSummary, GroupsAnswer, Grown, LastFenced};
 
 /// The longest that a poll waits.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -41,7 +41,8 @@ fn page(
     after: Option<&Group>,
     now: Timestamp,
 ) -> Result<GroupsAnswer, Problem> {
-    let mut found: Vec<(Group, GroupState)> = journal.with_state(|state| {
+    // Summed up under the lock, not copied: a group's state may be large.
+    let mut found: Vec<(Group, GroupSummary)> = journal.with_state(|state| {
         let wanted = |(group, _): &(&Group, &GroupState)| {
             let beyond = after.is_none_or(|after| match order {
                 Order::Ascending => *group > after,
@@ -50,23 +51,30 @@ fn page(
             beyond && only.is_none_or(|app| app == group.app())
         };
         let groups = state.groups.iter().filter(wanted);
-        let copy = |(group, state): (&Group, &GroupState)| (group.clone(), state.clone());
+        let sum_up =
+            |(group, state): (&Group, &GroupState)| (group.clone(), GroupSummary::new(group, state, None, now));
         match order {
-            Order::Ascending => groups.take(limit + 1).map(copy).collect(),
-            Order::Descending => groups.rev().take(limit + 1).map(copy).collect(),
+            Order::Ascending => groups.take(limit + 1).map(sum_up).collect(),
+            Order::Descending => groups.rev().take(limit + 1).map(sum_up).collect(),
         }
     });
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|(group, _)| cursor(group));
-    let summary = |(group, state): (Group, GroupState)| summary(journal, &group, &state, now);
-    let groups = found.into_iter().map(summary).collect::<Result<_, Problem>>()?;
+    let whole = |(group, summary)| with_last_batch(journal, &group, summary);
+    let groups = found.into_iter().map(whole).collect::<Result<_, Problem>>()?;
     Ok(GroupsAnswer { groups, next })
 }
 
-fn summary(journal: &Journal, group: &Group, state: &GroupState, now: Timestamp) -> Result<GroupSummary, Problem> {
-    let newest = journal.batch(group, state.positions.batch)?;
-    Ok(GroupSummary::new(group, state, newest.as_ref(), now))
+/// The summary with what only history knows of the newest batch.
+fn with_last_batch(journal: &Journal, group: &Group, mut summary: GroupSummary) -> Result<GroupSummary, Problem> {
+    if let Some(last) = &mut summary.last_batch
+        && let Some(entry) = journal.batch(group, last.batch)?
+        && let Some(batch) = Batch::of(entry)
+    {
+        (last.seq, last.batch_time) = (Some(batch.seq), Some(batch.batch_time));
+    }
+    Ok(summary)
 }
 
 /// The group that a page ends with, as JSON, as both names are free text.
@@ -105,7 +113,7 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
     let answer = blocking(move || {
         let Fences { total, last } = journal.fences(&group);
         Ok(GroupAnswer {
-            summary: summary(&journal, &group, &state, now)?,
+            summary: with_last_batch(&journal, &group, GroupSummary::new(&group, &state, None, now))?,
             growth,
             last_fenced: last.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
             fenced_total: Count(total),

@@ -8,10 +8,12 @@ use super::{Answer, json};
 use crate::server::ask::Ask;
 use crate::server::{App, Kind, Problem};
 
-/// The process works; which version, and which broker it asks.
+/// The process works; which version, which journal it holds, and which broker it asks.
 pub async fn healthz(State(app): State<App>, ask: Ask) -> Answer {
     ask.no_more()?;
-    let body = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "brokers": app.0.brokers });
+    let journal = app.control().journal.id();
+    let version = env!("CARGO_PKG_VERSION");
+    let body = json!({ "status": "ok", "version": version, "journal": journal, "brokers": app.0.brokers });
     json(StatusCode::OK, &body)
 }
 

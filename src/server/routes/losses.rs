@@ -27,11 +27,6 @@ pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
     };
     ask.no_more()?;
     let mut lines = losses(&app.state(&group)?);
-    // Newest first; within an entry by topic-partition and offset.
-    lines.sort_by_cached_key(|line| {
-        let (seq, topic, partition, from) = place(line);
-        (std::cmp::Reverse(seq), topic, partition, from)
-    });
     if order == Order::Ascending {
         lines.reverse();
     }

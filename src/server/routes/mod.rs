@@ -107,7 +107,8 @@ fn panicked(_panic: Box<dyn Any + Send>) -> Response {
 async fn no_route(uri: Uri) -> Problem {
     // A name of a path can't be empty, so no route matches.
     let mut segments = uri.path().trim_start_matches('/').split('/');
-    if (segments.next(), segments.next()) == (Some("v1"), Some("groups")) && segments.any(str::is_empty) {
+    let begin = [segments.next(), segments.next(), segments.next()];
+    if begin == [Some("v1"), Some("groups"), Some("")] {
         return Problem::invalid("group", "", "0 bytes; it has 1 to 255");
     }
     Problem::new(Kind::NotFound, format!("there is nothing at {}", uri.path()))
@@ -152,6 +153,15 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> +
 impl App {
     fn control(&self) -> &Control {
         &self.0.control
+    }
+
+    /// Refuses a group that the journal does not have.
+    fn known(&self, group: &Group) -> Result<(), Problem> {
+        let journal = &self.control().journal;
+        match journal.with_state(|state| state.groups.contains_key(group)) {
+            true => Ok(()),
+            false => Err(Problem::unknown_group(journal, group)),
+        }
     }
 
     /// The group's present state.

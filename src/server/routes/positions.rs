@@ -1,12 +1,14 @@
 //! `GET /v1/groups/{g}/positions`
 
+use std::ops::ControlFlow;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::json;
 
 use super::{Answer, batches, blocking, json};
 use crate::control;
-use crate::journal::Journal;
+use crate::journal::{Journal, Order};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::server::ask::Ask;
 use crate::server::{App, Kind, Problem};
@@ -30,8 +32,10 @@ pub async fn show(State(app): State<App>, mut ask: Ask) -> Answer {
     if given.next().is_some() {
         return Err(Problem::invalid("at", "", "give one of at, batch and seq"));
     }
-    let state = app.state(&group)?;
-    // The positions are read before the log's ends: a lag is never negative.
+    // Positions and the newest entry of one moment.
+    let journal = &app.control().journal;
+    let present = journal.with_state(|state| state.groups.get(&group).map(|group| (group.clone(), state.seq)));
+    let (state, newest) = present.ok_or_else(|| Problem::unknown_group(journal, &group))?;
     let look = match moment {
         None => app.0.looks.recent(&group, &state).await,
         Some(_) => None,
@@ -45,8 +49,8 @@ pub async fn show(State(app): State<App>, mut ask: Ask) -> Answer {
             Ok(AsOf { seq, batch, recorded_at, clock_uncertain })
         };
         let Some(moment) = moment else {
-            let newest = journal.seq_at(Some(&group), Timestamp::from_millis(i64::MAX))?.unwrap_or_default();
-            let as_of = as_of(newest, state.positions.batch)?;
+            let seq = last_entry(journal, &group, newest)?;
+            let as_of = as_of(seq, state.positions.batch)?;
             return Ok(PositionsAnswer::present(&group, &state, as_of, look.as_deref()));
         };
         let (seq, words) = match moment {
@@ -67,6 +71,16 @@ pub async fn show(State(app): State<App>, mut ask: Ask) -> Answer {
         Ok(PositionsAnswer::past(&group, state.epoch, as_of, &past.positions))
     });
     json(StatusCode::OK, &answer.await?)
+}
+
+/// The group's last entry at or before `seq`.
+fn last_entry(journal: &Journal, group: &Group, seq: Seq) -> Result<Seq, Problem> {
+    let mut last = Seq::ZERO;
+    journal.visit_entries(Some(group), seq, Order::Descending, &mut |entry| {
+        last = entry.seq;
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
 }
 
 /// Says that `moment` is before the oldest entry that is kept.

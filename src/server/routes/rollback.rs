@@ -5,8 +5,8 @@ use axum::http::StatusCode;
 
 use super::{Answer, json};
 use crate::control;
-use crate::server::App;
 use crate::server::ask::Ask;
+use crate::server::{App, Problem};
 use crate::wire::{ExecuteBody, ExecutedAnswer, PlanAnswer, RollbackBody};
 
 /// What a rollback would do.
@@ -24,9 +24,11 @@ pub async fn execute(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let (rollback, actor, reason) = ask.body::<ExecuteBody>()?.split();
+    // Without it a repeat after a lost reply would move the group twice.
     let plan = rollback.plan.clone();
+    let plan = plan.ok_or_else(|| Problem::invalid("plan", "", "missing: send what a plan gave as execute"))?;
     let request = rollback.request(group)?;
     let executed =
-        app.with_broker(move |control| control::execute(control, request, plan.as_deref(), &actor, &reason)).await?;
+        app.with_broker(move |control| control::execute(control, request, Some(&plan), &actor, &reason)).await?;
     json(StatusCode::OK, &ExecutedAnswer::from(&executed))
 }

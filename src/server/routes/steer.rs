@@ -25,6 +25,7 @@ pub async fn hold(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let HoldBody { reason, actor } = ask.body()?;
+    let actor = ask.actor(actor);
     done(&app, move |control| control::hold(control, &group, &actor, &reason)).await
 }
 
@@ -33,6 +34,7 @@ pub async fn release(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let ReleaseBody { actor } = ask.body()?;
+    let actor = ask.actor(actor);
     done(&app, move |control| control::release(control, &group, &actor)).await
 }
 
@@ -41,6 +43,7 @@ pub async fn retire(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let RetireBody { topic, actor } = ask.body()?;
+    let actor = ask.actor(actor);
     done(&app, move |control| control::retire(control, &group, topic.as_ref(), &actor)).await
 }
 
@@ -49,6 +52,7 @@ pub async fn acknowledge(State(app): State<App>, ask: Ask) -> Answer {
     let seq = ask.part::<Seq>("seq")?;
     ask.no_more()?;
     let AcknowledgeBody { actor } = ask.body()?;
+    let actor = ask.actor(actor);
     done(&app, move |control| control::acknowledge(control, seq, &actor)).await
 }
 

@@ -76,6 +76,8 @@ impl Listener {
                 event = events.recv() => event,
                 () = tokio::time::sleep(COMMENT_EVERY) => {
                     self.send(Bytes::from_static(b":\n\n")).await?;
+                    // Nothing should be left; if something is, it does not wait for the next entry.
+                    self.catch_up().await?;
                     continue;
                 }
                 () = stopping.stopped() => return None,

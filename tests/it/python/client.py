@@ -58,10 +58,10 @@ class Consumer:
 
     def start(self, event):
         """Where to read: the journal decides, and corrects what can't stay."""
+        self.moved.clear()  # before it asks: a move that comes meanwhile is not missed
         answer = self.api.call("/start", {"topics": self.topics, "owner": self.owner})
         self.epoch = int(answer["epoch"])
         self.next = {(p["topic"], p["partition"]): int(p["offset"]) for p in answer["positions"]}
-        self.moved.clear()
         tell(event, epoch=self.epoch, at=self.where(), findings=[f["verdict"] for f in answer["findings"]])
 
     def where(self):
@@ -71,9 +71,14 @@ class Consumer:
         """A long poll: an idle consumer too learns of a rollback at once."""
         while True:
             epoch = self.epoch
-            if int(self.api.call(f"?epoch_above={epoch}&wait=30s")["epoch"]) > epoch:
+            try:
+                risen = int(self.api.call(f"?epoch_above={epoch}&wait=30s")["epoch"]) > epoch
+            except (OSError, Problem):  # the server is away for a moment
+                time.sleep(1)
+                continue
+            if risen:
                 self.moved.set()
-                while self.epoch == epoch:
+                while self.epoch == epoch and self.moved.is_set():
                     time.sleep(0.01)
 
     def batch(self):
@@ -112,7 +117,11 @@ class Consumer:
             except Problem as problem:
                 if problem.name != "fenced":
                     raise
-                tell("fenced", epoch=problem.body["epoch"], by=problem.body["raised_by"]["kind"])
+                by = problem.body["raised_by"]
+                tell("fenced", epoch=problem.body["epoch"], by=by["kind"])
+                if by["kind"] == "started" and by["by"] != self.owner:
+                    tell("stopped", owner=by["by"])
+                    sys.exit(0)
                 self.take_up()
 
     def take_up(self):
