@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::GroupArg;
 use crate::cli::exit::Failure;
-use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
+use crate::cli::seat::{Ask, Needs, Seat};
+use crate::cli::steer::SteerArgs;
 use crate::offset::{Group, Seq};
 use crate::rollback::{PlanRequest, Target};
-use crate::wire::{Entry, MarkBody, PlanAnswer, RollbackBody};
+use crate::wire::{MarkBody, PlanAnswer, RollbackBody};
 
 const EXAMPLE: &str = "\
 Example:
@@ -25,30 +25,21 @@ pub struct Mark {
     /// The name, 1 to 255 bytes
     #[arg(value_name = "NAME")]
     name: String,
-    /// Who does this [default: the login name]
-    #[arg(long, value_name = "NAME")]
-    actor: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
-    #[command(flatten)]
-    output: NestedOutputArg,
+    steer: SteerArgs,
 }
 
 impl Mark {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        let body = MarkBody { name: self.name.clone(), actor: Some(opening::actor(self.actor)) };
         let group = self.group.group()?;
-        let seat = Seat::take(&self.place, &Needs::default())?;
-        let older = older(&seat, &group, &self.name);
-        let answer = seat.ask(Ask::of(&group, "/marks").post(&body)?)?;
-        drop(seat);
+        let body = MarkBody { name: self.name.clone(), actor: Some(self.steer.actor()) };
+        let older = older(&Seat::take(&self.steer.place, &Needs::default())?, &group, &self.name);
+        let ask = Ask::of(&group, "/marks");
+        self.steer.post(out, ask, &body, |entry| format!("marked {:?} at seq {}", self.name, entry.seq))?;
         if let Some(seq) = older {
             tracing::warn!("an older mark {:?}, of seq {seq}, is shadowed; --to-seq {seq} goes there", self.name);
         }
-        match self.output.output {
-            NestedFormat::Json => answer.print(out),
-            NestedFormat::Table => out.line(format!("marked {:?} at seq {}", self.name, answer.read::<Entry>()?.seq)),
-        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: one file a command, and what they share. `main.rs` is the shell around it.
 
+mod acknowledge;
 pub mod args;
 mod batch;
 mod child;
@@ -10,6 +11,7 @@ mod entries;
 pub mod exit;
 mod groups;
 mod history;
+mod hold;
 mod hosting;
 mod kafka;
 mod losses;
@@ -20,10 +22,13 @@ pub mod output;
 mod policy;
 mod positions;
 mod records;
+mod release;
+mod retire;
 mod rollback;
 mod seat;
 mod serve;
 mod start;
+mod steer;
 mod stop;
 mod times;
 
@@ -86,6 +91,14 @@ pub enum Command {
     Mark(mark::Mark),
     /// Take a group back to where it was, or to where you want it: prints the plan, --execute does it
     Rollback(rollback::Rollback),
+    /// Stop a group: starts and commits are refused until it is released
+    Hold(hold::Hold),
+    /// Free a group that is on hold: it goes on at its positions
+    Release(release::Release),
+    /// Let a topic of a group go, or the whole group: out of lists, alarms and rollbacks
+    Retire(retire::Retire),
+    /// Say that somebody has seen the losses, or the holes, of an entry: they leave the list
+    Acknowledge(acknowledge::Acknowledge),
     /// Print a shell's completions
     Completions(completions::Completions),
 }
@@ -109,6 +122,10 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Entries(command) => command.run(out),
         Command::Mark(command) => command.run(out),
         Command::Rollback(command) => command.run(out),
+        Command::Hold(command) => command.run(out),
+        Command::Release(command) => command.run(out),
+        Command::Retire(command) => command.run(out),
+        Command::Acknowledge(command) => command.run(out),
         Command::Completions(command) => command.run(out),
     }
 }

@@ -54,6 +54,9 @@ pub struct Rollback {
     /// Ask no broker; the next start looks
     #[arg(long, help_heading = "What may happen")]
     unchecked: bool,
+    /// Keep the group stopped afterwards, until `tidelog release`
+    #[arg(long, help_heading = "What may happen")]
+    hold: bool,
     /// Do it; on a terminal the plan is shown first, and asked about
     #[arg(long, requires = "reason", help_heading = "Execution")]
     execute: bool,
@@ -101,7 +104,7 @@ impl Rollback {
     fn body(&self, group: &Group) -> Result<(RollbackBody, Agreed), Failure> {
         if let Some(file) = self.plan.as_deref().filter(|plan| std::path::Path::new(plan).is_file()) {
             let flags = self.target.is_given() || !self.topic.is_empty();
-            if flags || self.allow_clamp || self.leave_unmovable || self.unchecked {
+            if flags || self.allow_clamp || self.leave_unmovable || self.unchecked || self.hold {
                 let why = "holds target, scope and what may happen; give none of these as flags";
                 return Err(Failure::Usage(format!("--plan {file}: the file {why}")));
             }
@@ -112,6 +115,7 @@ impl Rollback {
             allow_clamp: self.allow_clamp,
             leave_unmovable: self.leave_unmovable,
             unchecked: self.unchecked,
+            hold: self.hold,
             ..PlanRequest::new(group.clone(), self.target.target()?)
         };
         let agreed = match &self.plan {

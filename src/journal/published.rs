@@ -183,14 +183,21 @@ impl Published {
         // Read first: the store answers for all that is sealed by now.
         let sealed = self.store.sealed();
         let snapshot = self.memory().tail.snapshot(group, seq);
-        let mut as_of = match snapshot {
-            Some(snapshot) => Some(snapshot),
-            None => self.store.positions_as_of(group, seq).map_err(|error| self.sealed_error(error))?,
+        let (mut as_of, next) = match snapshot {
+            // What follows it may be sealed by now, and is folded all the same.
+            Some(snapshot) => {
+                let next = snapshot.seq.next();
+                (Some(snapshot), next)
+            }
+            None => {
+                let sealed_part = self.store.positions_as_of(group, seq).map_err(|error| self.sealed_error(error))?;
+                if seq <= sealed {
+                    return Ok(sealed_part);
+                }
+                let next = sealed_part.as_ref().map_or(Seq::ZERO, |as_of| as_of.seq).max(sealed).next();
+                (sealed_part, next)
+            }
         };
-        if seq <= sealed {
-            return Ok(as_of);
-        }
-        let next = as_of.as_ref().map_or(Seq::ZERO, |as_of| as_of.seq).max(sealed).next();
         self.ascend(Some(group), next, &mut |entry| {
             if entry.seq > seq {
                 return ControlFlow::Break(());

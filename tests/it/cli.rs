@@ -338,3 +338,26 @@ fn messages_are_json_where_that_is_asked_for() {
     let line: Value = serde_json::from_str(err.trim()).unwrap_or_else(|error| panic!("{error}: {err}"));
     assert_eq!(line["level"], "ERROR");
 }
+
+#[test]
+fn an_operator_stops_a_group_and_frees_it_and_lets_losses_and_topics_go() {
+    let program = with_batches(3);
+    let held = program.json(&["hold", "g", "--reason", "mending the sink", "--actor", "ann"]);
+    assert_eq!((text(&held["kind"]), text(&held["reason"])), ("held".into(), "mending the sink".into()));
+    assert_eq!(program.lines(&["groups"])[0]["held"]["actor"], "ann");
+    let refused = program.fails(3, &["start", "g", "-b", "127.0.0.1:1", "-t", "orders"]);
+    assert!(refused.contains("on hold") && refused.contains("ann: mending the sink"), "{refused}");
+    program.ok(&["release", "g"]);
+    assert!(program.lines(&["groups"])[0]["held"].is_null());
+    // Stopped together with a move.
+    let back =
+        ["rollback", "g", "--unchecked", "--to-batch", "1", "--hold", "--execute", "--yes", "--reason", "a test"];
+    program.ok(&back);
+    assert_eq!(program.kinds("g").split_off(6), ["released", "rolled_back", "held"]);
+
+    let seq = text(&program.lines(&["losses", "g"])[0]["seq"]);
+    program.ok(&["acknowledge", &seq]);
+    assert_eq!(program.losses("g"), [""; 0]);
+    program.ok(&["retire", "g", "-t", "orders"]);
+    assert_eq!(program.lines(&["groups"])[0]["topics"][0]["retired"], true);
+}

@@ -47,12 +47,14 @@ impl Way {
             let pieces = word.split('"').map(|piece| if is_time(piece) { "TIME" } else { piece });
             shown += &(pieces.collect::<Vec<_>>().join("\"") + " ");
         }
-        // `(5 min ago)`, `(now)`.
+        // `(5 min ago)`, `(in 54 min)`, `(now)`.
         let mut pieces = shown.split('(');
         let mut plain = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             match piece.split_once(')') {
-                Some((inside, rest)) if inside.ends_with(" ago") || inside == "now" => plain += rest,
+                Some((inside, rest)) if inside.ends_with(" ago") || inside.starts_with("in ") || inside == "now" => {
+                    plain += rest
+                }
                 _ => plain += &format!("({piece}"),
             }
         }
@@ -227,7 +229,20 @@ fn each_command_says_the_same_with_a_server_and_without() {
         // What was there is there already.
         (0, &long[10]),
         (0, &long[11]),
-        (0, &["entries", "g", "--limit", "4"]),
+        (0, &["hold", "g", "--reason", "mending", "--actor", "me"]),
+        (3, &["hold", "g", "--reason", "mending too", "--actor", "you"]),
+        (2, &["hold", "g", "--reason", " ", "--actor", "me"]),
+        (8, &["hold", "h", "--reason", "mending", "--actor", "me"]),
+        (0, &["release", "g", "--actor", "me", "-o", "json"]),
+        (2, &["release", "g", "--actor", "me"]),
+        (0, &["acknowledge", "2", "--actor", "me"]),
+        (2, &["acknowledge", "2", "--actor", "me"]),
+        (2, &["acknowledge", "9999", "--actor", "me"]),
+        (8, &["retire", "g", "-t", "other", "--actor", "me"]),
+        (0, &["retire", "g", "-t", "orders", "--actor", "me", "-o", "json"]),
+        (0, &["retire", "g", "--actor", "me"]),
+        (2, &["retire", "g", "--actor", "me"]),
+        (0, &["entries", "g", "--limit", "9"]),
     ];
     compare(&ways, table);
 }

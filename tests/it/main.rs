@@ -1,5 +1,6 @@
 //! All integration tests in one binary, a module a subject.
 
+mod as_of;
 mod cases;
 #[cfg(feature = "cli")]
 mod cli;

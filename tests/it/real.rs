@@ -295,3 +295,39 @@ fn c08_commit_times_on_a_real_journal() {
     assert!(no_zone.contains("zone"), "{no_zone}");
     assert_eq!(program.positions("g"), format!("{topic}/0 180"));
 }
+
+#[test]
+fn a_rollback_by_the_records_own_time() {
+    let (kafka, program, topic) = set_up("times", 2);
+    let at = |time: &str| Some(time.parse::<tidelog::offset::Timestamp>().expect("legal").millis());
+    let record = |time: &str| Record { timestamp: at(time), ..Record::new("x") };
+    let hours = ["2026-11-30T06:00:00Z", "2026-11-30T07:00:00Z", "2026-11-30T08:00:00Z"];
+    kafka.send(&topic, 0, &hours.map(record));
+    kafka.send(&topic, 1, &hours.map(record)[..2]);
+    program.consume("g", &["-t", &topic]);
+    let plan = |to: &[&str]| {
+        let plan = program.json(&[&["rollback", "g", "--allow-clamp"], to].concat());
+        let show = |p: &Value| format!("{} {}", text(&p["start"]), text(&p["outcome"]));
+        plan["partitions"].as_array().expect("a list").iter().map(show).collect::<Vec<_>>()
+    };
+    assert_eq!(plan(&["--to-datetime", "2026-11-30T06:30:00Z"]), ["1 exact", "1 exact"]);
+    // After the last record of a partition: its end.
+    assert_eq!(plan(&["--to-datetime", "2026-11-30T09:30:00+02:00"]), ["2 exact", "2 beyond_end"]);
+    // All records are younger than a century.
+    assert_eq!(plan(&["--by-duration", "P36500D"]), ["0 exact", "0 exact"]);
+    let wrong = program.fails(2, &["rollback", "g", "--by-duration", "2h"]);
+    assert!(wrong.contains("P1DT2H"), "{wrong}");
+    program.ok(&[
+        "rollback",
+        "g",
+        "--topic",
+        &format!("{topic}:0"),
+        "--to-datetime",
+        hours[1],
+        "--execute",
+        "--yes",
+        "--reason",
+        "a test",
+    ]);
+    assert_eq!(program.positions("g"), format!("{topic}/0 1, {topic}/1 2"));
+}

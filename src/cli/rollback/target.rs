@@ -1,10 +1,12 @@
 //! The targets of a rollback as flags, with the words of Kafka's own tool where it has them.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use crate::cli::exit::Failure;
 use crate::offset::{BatchNumber, Offset, Seq, Timestamp};
-use crate::rollback::{Edge, Target};
+use crate::rollback::{Edge, Target, parse_duration};
 
 /// Exactly one of them is given.
 #[derive(Debug, Args)]
@@ -50,6 +52,12 @@ struct One {
     /// So many offsets on from the position, or back with a minus
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     shift_by: Option<i64>,
+    /// To the first record of this time or later (RFC 3339 with a zone), by the records' own time
+    #[arg(long, value_name = "TIME")]
+    to_datetime: Option<Timestamp>,
+    /// To the first record that is at most so old, such as P1DT2H, by the records' own time
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    by_duration: Option<Duration>,
 }
 
 impl TargetArgs {
@@ -64,14 +72,14 @@ impl TargetArgs {
             return Err(Failure::Usage("--before and --after go with --to-batch only".to_owned()));
         }
         self.first().ok_or_else(|| {
-            Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, or --plan FILE".to_owned())
+            Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, --to-datetime, --by-duration, or --plan FILE".to_owned())
         })
     }
 
     fn first(&self) -> Option<Target> {
         let edge = if self.before { Edge::Before } else { Edge::After };
-        let One { to_batch, to_commit_time, to_mark, to_seq, undo, to_earliest, to_latest, to_offset, shift_by } =
-            &self.one;
+        let One { to_batch, to_commit_time, to_mark, to_seq, undo, to_earliest, to_latest, to_offset, .. } = &self.one;
+        let One { shift_by, to_datetime, by_duration, .. } = &self.one;
         let given = [
             to_batch.map(|batch| Target::Batch { batch, edge }),
             to_commit_time.map(Target::CommitTime),
@@ -82,6 +90,8 @@ impl TargetArgs {
             to_latest.then_some(Target::Latest),
             to_offset.map(Target::Offset),
             shift_by.map(Target::Shift),
+            to_datetime.map(Target::RecordTime),
+            by_duration.map(Target::Duration),
         ];
         given.into_iter().flatten().next()
     }

@@ -70,6 +70,12 @@ struct Base {
 }
 
 impl Base {
+    /// Whether it is the group right after batch `last`, and after nothing else.
+    fn is_right_after(&self, last: &Entry) -> bool {
+        let newest = matches!(&last.body, Body::Batch(batch) if batch.batch == self.positions.batch);
+        newest && self.last_other < last.seq
+    }
+
     /// Goes on over `batches`, and what came between them; those that it is beyond are skipped.
     fn advance(&mut self, batches: &[Entry]) {
         for entry in batches {
@@ -286,8 +292,10 @@ impl Sealer {
             side.reopened = 0;
             if let (Some(base), Some(last)) = (&mut side.base, block.last()) {
                 base.advance(block);
-                // The next block begins here, unless this one takes more.
-                if (full || packed < side.waiting.len()) && side.pace.is_due() {
+                // The next block begins here, unless this one takes more. A block of reopened batches only is behind the
+                // base, which stands before the first new one: what came in between may have moved the group.
+                let here = base.is_right_after(last);
+                if here && (full || packed < side.waiting.len()) && side.pace.is_due() {
                     let (positions, last_other) = (base.positions.clone(), base.last_other);
                     let (seq, recorded_at) = (last.seq, last.recorded_at);
                     let snapshot = Snapshot { group: id, seq, recorded_at, last_other, positions };

@@ -1,0 +1,122 @@
+//! Positions as of every moment of a journal are the fold of its entries up to there, also at the seams of the store.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use tidelog::entry::{Body, Correction, Draft, Move};
+use tidelog::journal::{Journal, Options, Order};
+use tidelog::offset::{Offset, Seq, TopicName};
+use tidelog::positions::Positions;
+
+use crate::journal::{group, nth, options, started};
+
+/// Compares each moment with the fold.
+#[track_caller]
+fn assert_every_moment(journal: &Journal, what: &str) {
+    let mut folded = Positions::default();
+    let mut entries = 0;
+    let visited = journal.visit_entries(Some(&group()), Seq::ZERO, Order::Ascending, &mut |entry| {
+        folded.apply(&entry);
+        entries += 1;
+        let as_of = journal.positions_as_of(&group(), entry.seq).expect("a read").expect("the group has begun");
+        assert_eq!(as_of.seq, entry.seq, "{what}");
+        assert!(as_of.positions == folded, "{what}, as of seq {}: {:#?}, not {folded:#?}", entry.seq, as_of.positions);
+        ControlFlow::Continue(())
+    });
+    visited.expect("a read");
+    assert!(entries > 0);
+}
+
+/// A step of the sealing thread that waits until it is let go.
+#[derive(Default)]
+struct Gate {
+    shut: AtomicBool,
+    arrived: Mutex<bool>,
+    moved: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        if self.shut.load(Ordering::SeqCst) {
+            *self.arrived.lock().expect("no panic") = true;
+            self.moved.notify_all();
+            while self.shut.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let arrived = self.arrived.lock().expect("no panic");
+        let (_arrived, waited) =
+            self.moved.wait_timeout_while(arrived, Duration::from_secs(20), |arrived| !*arrived).expect("no panic");
+        assert!(!waited.timed_out(), "the seal did not come to its last step");
+    }
+}
+
+#[test]
+fn while_a_seal_is_valid_and_its_segment_is_still_in_memory() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let gate = Arc::new(Gate::default());
+    let step = Arc::clone(&gate);
+    let hook = move |name: &str| {
+        if name == "seal: old states" {
+            step.pass();
+        }
+    };
+    let journal = started(dir.path(), Options { crash_at: Some(Arc::new(hook)), ..options() });
+    // Snapshots in memory come each 2,048 ranges: some moments are right after one, most are not.
+    let commit = |from: i64, to: i64| (from..to).for_each(|n| drop(journal.commit(nth(n, 300)).expect("a commit")));
+    commit(0, 20);
+    journal.seal().expect("a seal");
+    commit(20, 40);
+    gate.shut.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let sealing = scope.spawn(|| journal.seal());
+        gate.wait();
+        assert_every_moment(&journal, "nothing after the seal");
+        commit(40, 52);
+        assert_every_moment(&journal, "more after the seal");
+        gate.shut.store(false, Ordering::SeqCst);
+        sealing.join().expect("no panic").expect("a seal");
+    });
+    assert_every_moment(&journal, "sealed");
+}
+
+/// Sets partition 0 back to its beginning.
+fn move_back(journal: &Journal) {
+    let moved = Move {
+        topic: TopicName::new("orders").expect("a legal name"),
+        partition: 0,
+        topic_id: None,
+        old: None,
+        new: Some(Offset::ZERO),
+        holes: Vec::new(),
+        replaying_until: None,
+    };
+    let correction = Correction { moves: vec![moved], ..Correction::default() };
+    let decided = journal.decide::<(), String>(move |state| {
+        let body = Body::Imported { source: "a test".into(), correction };
+        Ok((vec![Draft { group: Some(group()), epoch: state.groups[&group()].epoch, body }], ()))
+    });
+    decided.expect("a move");
+}
+
+#[test]
+fn where_an_open_block_has_no_room_for_the_batch_after_a_move() {
+    // The block that a seal leaves open holds 3,900 bytes; a few bytes below that a larger batch does not fit.
+    for count in (200..=640).step_by(20) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let journal = started(dir.path(), options());
+        for n in 0..count {
+            journal.commit(nth(n, 1)).expect("a commit");
+        }
+        journal.seal().expect("a seal");
+        move_back(&journal);
+        journal.commit(nth(count, 400)).expect("a commit");
+        journal.seal().expect("a seal");
+        assert_every_moment(&journal, &format!("{count} batches"));
+    }
+}
