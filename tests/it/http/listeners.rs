@@ -83,8 +83,12 @@ impl Listener {
         }
     }
 
-    /// The next event; none at the end of the stream.
+    /// The next event; none at the end of the stream. The comments that keep the connection open are no news.
     pub async fn next(&mut self) -> Option<Event> {
+        tokio::time::timeout(DEADLINE, self.wait()).await.expect("an event")
+    }
+
+    async fn wait(&mut self) -> Option<Event> {
         loop {
             self.unchunk();
             while let Some(end) = self.text.windows(2).position(|two| two == b"\n\n") {

@@ -131,12 +131,12 @@ fn what_the_broker_says_stands_beside_the_position() {
         > POST /v1/groups/g/rollback {"to": {"offset": 350}, "scope": [{"topic": "orders", "partitions": [1]}], "actor": "ann", "reason": "why"}
         200 {"seq": "3", "epoch": "2", "repeated": false, "clock_uncertain": false, "partitions": [{"topic": "orders",
          "partition": 1, "old": "400", "new": "350"}], "kafka": null}
-        ! broker orders id=A 0:515..520(510) 1:0..400 2:0..7
+        ! broker orders id=A 0:515..530(525) 1:0..400 2:0..7
         > GET /v1/groups/g/positions
         200 {"group": "g", "app": "default", "epoch": "2", "as_of": {"seq": "3", "batch": "0",
          "recorded_at": "2026-11-30T09:00:00Z", "clock_uncertain": false}, "positions": [{"topic": "orders",
-         "partition": 0, "offset": "510", "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "earliest": "515", "latest": "520",
-         "readable_end": "510", "lag": "0", "broker_seen_at": "1970-01-01T00:00:00Z", "replaying_until": null,
+         "partition": 0, "offset": "510", "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "earliest": "515", "latest": "530",
+         "readable_end": "525", "lag": "10", "broker_seen_at": "1970-01-01T00:00:00Z", "replaying_until": null,
          "holes": [], "last_batch": null, "last_batch_time": null}, {"topic": "orders", "partition": 1,
          "offset": "350", "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "earliest": "0", "latest": "400",
          "readable_end": "400", "lag": "50", "broker_seen_at": "1970-01-01T00:00:00Z", "replaying_until": "400",
