@@ -299,8 +299,12 @@ async fn page(root: &Path, batches: u64) {
 
 const BACK: &str = "/v1/groups/g/rollback";
 
-fn roll_back() -> Value {
-    json!({ "to": { "offset": 50 }, "actor": "bench", "reason": "to be timed" })
+/// Plans and executes, as an operator does.
+async fn roll_back(client: &mut Client) {
+    let plan = client.ok("POST", &format!("{BACK}/plan"), json!({ "to": { "offset": 50 } })).await;
+    let mut order = plan["execute"].clone();
+    (order["actor"], order["reason"]) = ("bench".into(), "to be timed".into());
+    client.ok("POST", BACK, order).await;
 }
 
 fn topic() -> TopicPartition {
@@ -340,7 +344,7 @@ async fn consumer_in_rust(root: &Path, mock: &Mock) {
         while client.ok("GET", "/v1/groups/g/positions", Value::Null).await["positions"][0]["offset"] != "100" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        client.ok("POST", BACK, roll_back()).await;
+        roll_back(&mut client).await;
         let receipt = Instant::now();
         let first = read_to(r#""offset":"50""#);
         times.push(first.duration_since(receipt));
@@ -375,7 +379,7 @@ async fn consumer_over_http(root: &Path, mock: &Mock) {
             poller.ok("GET", &path, Value::Null).await
         });
         tokio::time::sleep(Duration::from_millis(100)).await;
-        operator.ok("POST", BACK, roll_back()).await;
+        roll_back(&mut operator).await;
         let receipt = Instant::now();
         poll.await.expect("a poll of ours");
         let started = client.ok("POST", "/v1/groups/g/start", start.clone()).await;

@@ -31,7 +31,7 @@ fn open(dir: &Path, options: Options) -> Result<Journal, Failure> {
     let journal = Journal::open(dir, options)?;
     if journal.created() {
         let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-        tracing::info!("made a new journal in {}", full.display());
+        tracing::warn!("made a new journal in {}", full.display());
     }
     Ok(journal)
 }

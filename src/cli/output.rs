@@ -9,6 +9,8 @@ use crate::cli::exit::Failure;
 
 /// How wide a table may get where no terminal says otherwise.
 const WIDTH: u16 = 100;
+/// A terminal narrower than this is not believed.
+const NARROWEST: u16 = 40;
 
 /// Standard output, or what stands for it in a test.
 pub struct Out {
@@ -102,7 +104,8 @@ impl Rows {
         table.load_preset(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
         // A terminal's own width, where standard output is one.
-        table.set_width(table.width().unwrap_or(WIDTH));
+        // One that does not know its size, or says that it has next to none, is no measure.
+        table.set_width(table.width().filter(|width| *width >= NARROWEST).unwrap_or(WIDTH));
         if color {
             table.enforce_styling();
         }
@@ -115,8 +118,7 @@ impl Rows {
             let striking = color && self.striking.contains(&index);
             table.add_row(row.into_iter().map(|text| {
                 // A control character from outside (a reason, a topic cannot, a group can) must not steer a terminal.
-                let text: String =
-                    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+                let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
                 let cell = Cell::new(text);
                 if striking { cell.fg(comfy_table::Color::Yellow) } else { cell }
             }));

@@ -28,7 +28,8 @@ pub struct PolicyArgs {
     /// When records at the position have expired: earliest or fail
     #[arg(long, default_value = "earliest", value_name = "POLICY", help_heading = "Where to start")]
     reset_head: HeadReset,
-    /// When the log ends below the position: earliest, latest or fail
+    /// When the log ends below the position: earliest, latest or fail. Only fail counts for a topic with an id, which is
+    /// known to be the same one: it goes on at the log's end
     #[arg(long, default_value = "earliest", value_name = "POLICY", help_heading = "Where to start")]
     reset_tail: TailReset,
     /// When a topic was deleted and created again: earliest or fail

@@ -110,6 +110,11 @@ impl Rollback {
             }
             return Ok((read_plan(file, group)?, Agreed::Given));
         }
+        if let Some(other) = self.plan.as_deref().filter(|plan| !plan.starts_with("p-")) {
+            return Err(Failure::Usage(format!(
+                "--plan {other}: neither a plan's id (p-...) nor a file that is there"
+            )));
+        }
         let request = PlanRequest {
             scope: self.topic.clone(),
             allow_clamp: self.allow_clamp,
@@ -119,10 +124,7 @@ impl Rollback {
             ..PlanRequest::new(group.clone(), self.target.target()?)
         };
         let agreed = match &self.plan {
-            Some(id) if id.starts_with("p-") => Agreed::Given,
-            Some(other) => {
-                return Err(Failure::Usage(format!("--plan {other}: neither a plan's id (p-...) nor a file")));
-            }
+            Some(_) => Agreed::Given,
             None if self.yes => Agreed::Any,
             None if !self.execute || std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => Agreed::Asked,
             None => {

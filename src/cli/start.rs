@@ -11,7 +11,7 @@ use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
 use crate::control::Limits;
 use crate::entry::Verdict;
 use crate::offset::Group;
-use crate::wire::StartAnswer;
+use crate::wire::{GroupAnswer, GroupSummary, StartAnswer};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -46,7 +46,19 @@ impl Start {
         let limits = Limits { second_look: self.policy.second_look, ..Limits::default() };
         let needs = Needs { create: !self.dry_run, kafka: Some(&self.kafka), must_look: true, limits };
         let ask = Ask::of(&group, "/start").post(&self.policy.body(&group, self.dry_run))?;
-        let answer = Seat::ask_once(&self.place, &needs, ask)?;
+        let seat = Seat::take(&self.place, &needs)?;
+        let before = seat.ask(Ask::of(&group, "")).and_then(|answer| answer.read::<GroupAnswer>()).ok();
+        let answer = seat.ask(ask)?;
+        drop(seat);
+        let epoch = answer.read::<StartAnswer>()?.epoch;
+        if let Some(GroupSummary { owner: Some(owner), epoch: old, .. }) = before.map(|group| group.summary)
+            && epoch > old
+            && !self.dry_run
+        {
+            tracing::warn!(
+                "{owner}, which had started the group, is fenced: if it still runs, its next commit is refused"
+            );
+        }
         match self.output.output {
             NestedFormat::Json => answer.print(out),
             NestedFormat::Table => write_table(out, &group, &answer.read()?, self.dry_run),

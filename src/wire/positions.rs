@@ -128,6 +128,11 @@ impl PositionsAnswer {
         for (line, (at, _, partition)) in answer.positions.iter_mut().zip(state.positions.iter()) {
             line.replaying_until = partition.replaying_until;
             let Some(seen) = marks.get(&at) else { continue };
+            // The ends of a topic that was made again say nothing of a position in the one before.
+            let seen_id = look.and_then(|look| look.topics.get(&at.topic)?.id.known().copied());
+            if seen_id.is_some() && line.topic_id.is_some() && seen_id != line.topic_id {
+                continue;
+            }
             line.earliest = seen.earliest;
             line.latest = seen.latest;
             line.readable_end = seen.readable_end;

@@ -99,7 +99,9 @@ fn leader_changes_during_a_start_and_without_one_there_is_no_verdict(kafka: &Tes
     assert_eq!((status, &plan["executable"]), (200, &json!(false)), "{plan}");
     assert_eq!((&plan["refusals"][0]["topic"], &plan["refusals"][0]["outcome"]), (&json!("alone"), &json!("unknown")));
     assert_eq!(program.kinds("g"), kinds, "nothing was written");
-    let to = json!({ "to": { "offset": 5 }, "leave_unmovable": true, "actor": "test", "reason": "the rest" });
+    let to = json!({ "to": { "offset": 5 }, "leave_unmovable": true });
+    let mut to = http.post("/v1/groups/g/rollback/plan", &to).1["execute"].clone();
+    (to["actor"], to["reason"]) = ("test".into(), "the rest".into());
     let (status, done) = http.post("/v1/groups/g/rollback", &to);
     assert_eq!((status, done["partitions"].as_array().map(Vec::len)), (200, Some(3)), "{done}");
     assert_eq!(program.positions("g"), "alone/0 5, alone/1 10, both/0 5, both/1 5");

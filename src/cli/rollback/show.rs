@@ -73,7 +73,7 @@ pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Resu
     let Some(seq) = executed.seq else {
         return out.line(format!("Nothing to do: group {group} is there already."));
     };
-    let again = if executed.repeated { "was moved by this plan before" } else { "is moved" };
+    let again = if executed.repeated { "was moved by this plan before, and nothing was done now" } else { "is moved" };
     out.line(format!("Group {group} {again}: seq {seq}, epoch {}.", executed.epoch))?;
     let mut rows = Rows::new(&["topic", ">partition", ">old", ">new"]);
     for moved in &executed.partitions {

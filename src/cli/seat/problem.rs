@@ -22,7 +22,11 @@ pub struct Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.detail)
+        f.write_str(&self.detail)?;
+        match self.name() {
+            "unauthorized" => f.write_str("; here that is --token-file, or TIDELOG_TOKEN"),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::steer::{Halt, Start};
 use super::worker::{Flow, TICK, Worker};
 use crate::kafka::raw::{Code, PartitionList};
 use crate::offset::{BatchNumber, Epoch, Offset, TopicPartition};
-use crate::positions::GroupState;
+use crate::positions::{GroupState, RaisedBy};
 use crate::reconcile::StartPosition;
 
 /// The pause before what failed is tried again.
@@ -28,6 +28,7 @@ impl Worker {
             match self.steer.restart() {
                 Ok(start) => {
                     self.handover.set_health(|health| health.waiting = None);
+                    self.tell_move(&start);
                     return self.adopt(&start);
                 }
                 Err(Halt::Stop(reason)) => return Err(reason),
@@ -50,6 +51,22 @@ impl Worker {
             // Another owner may have started meanwhile.
             self.is_overtaken()?;
         }
+    }
+
+    /// Says by whom the group was moved, and where reading goes on.
+    fn tell_move(&self, start: &Start) {
+        /// Partitions that are named before it says how many more there are.
+        const NAMED: usize = 5;
+        let raised_by = self.journal.with_state(|state| state.groups.get(&self.group)?.raised_by.clone());
+        let by = raised_by.map_or_else(String::new, |RaisedBy { kind, seq, by }| {
+            format!(" ({kind}{}, seq {seq})", by.map(|by| format!(" by {by}")).unwrap_or_default())
+        });
+        let named = start.starts.iter().take(NAMED).map(|start| format!("{} {}", start.at, start.offset));
+        let mut places = named.collect::<Vec<_>>().join(", ");
+        if let more @ 1.. = start.starts.len().saturating_sub(NAMED) {
+            places.push_str(&format!(" and {more} more"));
+        }
+        tracing::warn!("group {} goes on under epoch {}{by} from {places}", self.group, start.epoch);
     }
 
     /// What decides whether the group may be taken up: its epoch, its owner, whether it is on hold.

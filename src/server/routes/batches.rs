@@ -1,18 +1,27 @@
 //! `GET` and `POST /v1/groups/{g}/batches`, `GET /v1/groups/{g}/batches/{n}`
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::{Answer, blocking, internal, json};
+use crate::broker::{Ask as BrokerAsk, Look, Seen, TopicSelector};
 use crate::commit::{Commit, Refused};
 use crate::control::UnknownGroup;
 use crate::entry::Entry;
 use crate::history::{self, BatchFilter};
 use crate::journal::{CommitError, Journal};
-use crate::offset::{BatchNumber, Group, TopicPartition, partition_number};
+use crate::offset::{BatchNumber, Group, OffsetRange, TopicName, TopicPartition, partition_number};
 use crate::server::ask::Ask;
 use crate::server::{App, Kind, Problem};
 use crate::wire::{Batch, BatchesAnswer, CommitBody, ReceiptAnswer};
+
+/// How long the broker is asked about partitions that the group does not have.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// Before it is asked again about one that it does not have.
+const SECOND_LOOK: Duration = Duration::from_millis(300);
 
 /// The batches of a group.
 pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
@@ -81,7 +90,7 @@ pub async fn commit(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
     let body: CommitBody = ask.body()?;
-    let commit = with_earliest(&app, &group, body.commit(group.clone())?);
+    let commit = with_earliest(&app, &group, body.commit(group.clone())?).await?;
     let journal = &app.control().journal;
     let receipt = journal.commit_async(commit).await.map_err(|error| {
         let unknown = matches!(error, CommitError::Refused(Refused::UnknownGroup { .. }));
@@ -95,23 +104,54 @@ pub async fn commit(State(app): State<App>, mut ask: Ask) -> Answer {
     json(status, &ReceiptAnswer::from(receipt))
 }
 
-/// What the last look knew as earliest of the partitions that the group does not have yet: below it there is no hole.
-fn with_earliest(app: &App, group: &Group, mut commit: Commit) -> Commit {
-    let new: Vec<TopicPartition> = app.control().journal.with_state(|state| {
-        let Some(state) = state.groups.get(group) else { return Vec::new() };
-        let new =
-            commit.ranges().iter().filter(|range| state.positions.get(range.topic(), range.partition()).is_none());
-        new.map(|range| TopicPartition::new(range.topic().clone(), range.partition())).collect()
+/// Adds what the broker says is the earliest of the partitions that the group does not have yet: below it there is no hole.
+/// A partition that the broker does not have is refused, as no start could get past it; a broker that says nothing is not
+/// waited for.
+async fn with_earliest(app: &App, group: &Group, mut commit: Commit) -> Result<Commit, Problem> {
+    let Some(broker) = app.control().broker.clone() else { return Ok(commit) };
+    let new = app.control().journal.with_state(|state| {
+        let group = state.groups.get(group)?;
+        let new = |range: &&OffsetRange| group.positions.get(range.topic(), range.partition()).is_none();
+        let new = commit.ranges().iter().filter(new).map(OffsetRange::topic_partition).collect::<Vec<_>>();
+        (!new.is_empty()).then_some((new, group.isolation))
     });
-    if new.is_empty() {
-        return commit;
-    }
-    let Some(look) = app.0.looks.known(group) else { return commit };
-    for at in new {
-        let partition = look.topics.get(&at.topic).and_then(|topic| topic.partitions.known()?.get(&at.partition));
-        if let Some(earliest) = partition.and_then(|partition| partition.earliest.known()) {
-            commit = commit.with_earliest(at, *earliest);
+    let Some((new, isolation)) = new else { return Ok(commit) };
+    let topics: BTreeSet<TopicName> = new.iter().map(|at| at.topic.clone()).collect();
+    let topics = topics.into_iter().map(TopicSelector::Name).collect();
+    let ask = BrokerAsk { topics, isolation, deadline: FIRST_LOOK };
+    for last in [false, true] {
+        let (broker, ask) = (broker.clone(), ask.clone());
+        let look = blocking(move || Ok(broker.look(&ask))).await?;
+        let missing = new.iter().find_map(|at| missing(&look, at).map(|why| (at, why)));
+        let Some((at, why)) = missing else {
+            for at in &new {
+                let known = look.topics.get(&at.topic).and_then(|topic| topic.partitions.known()?.get(&at.partition));
+                if let Some(earliest) = known.and_then(|partition| partition.earliest.known()) {
+                    commit = commit.with_earliest(at.clone(), *earliest);
+                }
+            }
+            return Ok(commit);
+        };
+        if last {
+            return Err(Problem::invalid("ranges", at, why));
         }
+        // Just after a topic has grown a broker may answer as before.
+        tokio::time::sleep(SECOND_LOOK).await;
     }
-    commit
+    Ok(commit)
+}
+
+/// Why the partition is none, where the broker said so.
+fn missing(look: &Look, at: &TopicPartition) -> Option<String> {
+    match &look.topics.get(&at.topic)?.partitions {
+        Seen::Known(partitions) if partitions.contains_key(&at.partition) => None,
+        Seen::Known(partitions) => Some(format!(
+            "the group has no such partition, and {} lists {} of {}",
+            look.brokers,
+            partitions.len(),
+            at.topic
+        )),
+        Seen::Absent => Some(format!("the group has no such topic, and {} has none", look.brokers)),
+        Seen::Failed(_) => None,
+    }
 }

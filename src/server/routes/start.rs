@@ -1,7 +1,7 @@
 //! `POST /v1/groups/{g}/start`
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 
 use super::{Answer, json};
 use crate::control;
@@ -25,5 +25,11 @@ pub async fn start(State(app): State<App>, mut ask: Ask) -> Answer {
     }
     let started = app.with_broker(move |control| control::start(control, request)).await?;
     let answer = StartAnswer::new(&group, started);
-    if spark { json(StatusCode::OK, &answer.spark()) } else { json(StatusCode::OK, &answer) }
+    if !spark {
+        return json(StatusCode::OK, &answer);
+    }
+    // The body is Spark's own form and has no place for it; without it nothing could be committed safely.
+    let mut response = json(StatusCode::OK, &answer.spark())?;
+    response.headers_mut().insert("tidelog-epoch", HeaderValue::from(answer.epoch.as_u64()));
+    Ok(response)
 }

@@ -1,5 +1,8 @@
 //! `POST /v1/groups/{g}/rollback/plan`, `POST /v1/groups/{g}/rollback`: a look at what would be done, and doing it.
 
+use axum::body::Body;
+use axum::http::Request;
+
 use super::table::check;
 use super::world::World;
 
@@ -282,4 +285,18 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
         "#),
     );
     assert_eq!(world.state().seq.as_u64(), 5, "an entry was made");
+}
+
+#[tokio::test]
+async fn without_a_plan_nothing_is_executed() {
+    // A repeat after a lost reply would move the group twice.
+    let world = World::alone();
+    let start = r#"{"topics": ["orders"], "owner": "o", "new_group": {"offsets": [{"topic": "orders", "partition": 0, "offset": 9}]}}"#;
+    world.want(200, "POST", "/v1/groups/g/start", start).await;
+    let before = world.state();
+    let order = r#"{"to": {"offset": 5}, "unchecked": true, "actor": "ann", "reason": "why"}"#;
+    let request = Request::post("/v1/groups/g/rollback").body(Body::from(order)).expect("a request");
+    let answer = world.send(request).await;
+    assert_eq!((answer.status, answer.json()["field"].clone()), (400, "plan".into()));
+    assert_eq!(world.state(), before);
 }

@@ -113,8 +113,28 @@ impl World {
 
     /// Sends a request, with a body of JSON where `body` is not empty.
     pub async fn ask(&self, method: &str, target: &str, body: &str) -> Answer {
-        let request = Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(target);
-        self.send(request.body(Body::from(body.to_owned())).expect("a request")).await
+        let body = match target.split('?').next().is_some_and(|path| path.ends_with("/rollback")) {
+            true => self.planned(target, body).await,
+            false => body.to_owned(),
+        };
+        self.send(request(method, target, &body)).await
+    }
+
+    /// The body of an execution with the id of its plan, as an operator asks for that first; left as it is where it names
+    /// one, or can't be planned.
+    async fn planned(&self, target: &str, body: &str) -> String {
+        let Ok(Value::Object(mut order)) = serde_json::from_str::<Value>(body) else { return body.to_owned() };
+        if order.contains_key("plan") {
+            return body.to_owned();
+        }
+        let mut plan = order.clone();
+        plan.retain(|name, _| name != "actor" && name != "reason");
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let answer =
+            self.send(request("POST", &format!("{path}/plan?{query}"), &Value::Object(plan).to_string())).await;
+        let id = if answer.status == 200 { answer.json()["plan"].clone() } else { "p-none".into() };
+        order.insert("plan".to_owned(), id);
+        Value::Object(order).to_string()
     }
 
     /// Sends a request as it is; the body of its answer is still to be read.
@@ -169,4 +189,9 @@ impl World {
             other => panic!("no change {other}"),
         }
     }
+}
+
+fn request(method: &str, target: &str, body: &str) -> Request<Body> {
+    let request = Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(target);
+    request.body(Body::from(body.to_owned())).expect("a request")
 }

@@ -114,6 +114,8 @@ class Consumer:
                 if self.moved.is_set():
                     self.take_up()
                 self.step()
+            except OSError:  # the server is away: the same again, once it is back
+                time.sleep(1)
             except Problem as problem:
                 if problem.name != "fenced":
                     raise
