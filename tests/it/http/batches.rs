@@ -41,6 +41,17 @@ fn a_commit_is_taken_once_and_answered_again() {
          "notes": [{"topic": "orders", "partition": 0, "note": "hole", "from_offset": "42", "until_offset": "50"}]}
         > POST /v1/groups/g/batches
         + {"epoch": 1, "batch_time": "2026-11-30T11:00:00Z", "ranges": [
+        +   {"topic": "orders", "partition": 2, "from_offset": 3, "until_offset": 4}]}
+        400 invalid {"detail": "ranges \"orders/2\": the group has no such partition, and fake:9092 lists 2 of orders",
+         "field": "ranges", "value": "orders/2",
+         "limit": "the group has no such partition, and fake:9092 lists 2 of orders"}
+        > POST /v1/groups/g/batches
+        + {"epoch": 1, "batch_time": "2026-11-30T11:00:00Z",
+        +  "ranges": [{"topic": "other", "partition": 0, "from_offset": 3, "until_offset": 4}]}
+        400 invalid {"field": "ranges", "value": "other/0", "..": 0}
+        ! broker orders id=A 0:0..520 1:0..520 2:3..520
+        > POST /v1/groups/g/batches
+        + {"epoch": 1, "batch_time": "2026-11-30T11:00:00Z", "ranges": [
         +   {"topic": "orders", "partition": 0, "from_offset": 55, "until_offset": 70},
         +   {"topic": "orders", "partition": 1, "from_offset": 0, "until_offset": 0},
         +   {"topic": "orders", "partition": 2, "from_offset": 3, "until_offset": 4}]}
@@ -164,7 +175,7 @@ fn a_commit_is_refused_for_a_reason_that_a_program_can_read() {
 
 #[test]
 fn the_list_of_batches_is_filtered_ordered_and_read_part_by_part() {
-    let mut script = STARTED.to_owned();
+    let mut script = STARTED.to_owned() + "! broker audit id=B 0:0..9 1:5..9\n";
     for n in 0..6 {
         let (partition, topic) = (n % 2, if n == 5 { "audit" } else { "orders" });
         script += &format!(

@@ -141,7 +141,8 @@ async fn a_body_that_has_no_place_is_not_looked_at() {
 async fn health_is_about_the_process_and_readiness_about_the_journal() {
     let world = begun().await;
     let health = world.want(200, "GET", "/healthz", "").await;
-    assert_eq!(health, json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "brokers": null}));
+    let (version, journal) = (env!("CARGO_PKG_VERSION"), world.journal().id());
+    assert_eq!(health, json!({"status": "ok", "version": version, "journal": journal, "brokers": null}));
     assert_eq!(world.want(200, "GET", "/readyz", "").await, json!({"status": "ready"}));
 
     // The log can't go on: its directory is gone when the next segment is due.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use super::*;
 
-const WELL: &str = r#"{"status":"ok","version":"0","brokers":"k:9092"}"#;
+const WELL: &str = r#"{"status":"ok","journal":"j","version":"0","brokers":"k:9092"}"#;
 
 /// A server on a port of its own that gives these answers, one to a connection; what it was sent, in the end.
 fn server(answers: &'static [&'static str]) -> (String, JoinHandle<Vec<String>>) {
