@@ -60,13 +60,14 @@ fn a_page_of_another_site_reaches_nothing() {
     // A page of this server, and one of the name that it is reached by through a proxy.
     let own = format!("http://{}", server.address);
     for origin in [&own, "https://tidelog.example.com", "https://tidelog.example.com:8443"] {
-        let answer = server.ask("GET", "/v1/groups", &format!("Origin: {origin}\r\n"), b"");
+        let host = server.address;
+        let answer = server.ask("GET", "/v1/groups", &format!("Host: {host}\r\nOrigin: {origin}\r\n"), b"");
         assert_eq!(answer.status, 200, "{origin}");
     }
     for origin in [
         "null",
         "https://evil.com",
-        "http://localhost",
+        "http://localhost:3000",
         "https://localhost:3000",
         "http://127.0.0.1:1",
         "http://localhost.evil.com",
