@@ -56,6 +56,15 @@ impl Gate {
     }
 }
 
+/// Opens the gate when it goes, also by a failed assertion: the sealing thread is waited for.
+struct Shut<'a>(&'a Gate);
+
+impl Drop for Shut<'_> {
+    fn drop(&mut self) {
+        self.0.shut.store(false, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn while_a_seal_is_valid_and_its_segment_is_still_in_memory() {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -74,12 +83,13 @@ fn while_a_seal_is_valid_and_its_segment_is_still_in_memory() {
     commit(20, 40);
     gate.shut.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
+        let shut = Shut(&gate);
         let sealing = scope.spawn(|| journal.seal());
         gate.wait();
         assert_every_moment(&journal, "nothing after the seal");
         commit(40, 52);
         assert_every_moment(&journal, "more after the seal");
-        gate.shut.store(false, Ordering::SeqCst);
+        drop(shut);
         sealing.join().expect("no panic").expect("a seal");
     });
     assert_every_moment(&journal, "sealed");
