@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use tidelog::commit::Commit;
 use tidelog::entry::{Body, Correction, Draft, Move};
 use tidelog::journal::{Journal, Options, Order};
 use tidelog::offset::{Offset, Seq, TopicName};
@@ -114,19 +115,32 @@ fn move_back(journal: &Journal) {
     decided.expect("a move");
 }
 
+/// The `n`th commit, with a key of `length` letters that nothing compresses much.
+fn keyed(n: i64, length: usize) -> Commit {
+    let mut state = n as u64 * 2 + 1;
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + (state >> 58) as u8)
+    };
+    let key: String = (0..length).map(letter).collect();
+    nth(n, 1).with_key(format!("{n}{key}")).expect("a legal key")
+}
+
 #[test]
 fn where_an_open_block_has_no_room_for_the_batch_after_a_move() {
-    // The block that a seal leaves open holds 3,900 bytes; a few bytes below that a larger batch does not fit.
-    for count in (200..=640).step_by(20) {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let journal = started(dir.path(), options());
-        for n in 0..count {
-            journal.commit(nth(n, 1)).expect("a commit");
+    // The block that a seal leaves open holds 3,900 bytes; a little below that the next batch does not fit.
+    for count in 12..=24 {
+        for length in [205, 220, 235, 250] {
+            let dir = tempfile::tempdir().expect("a temporary directory");
+            let journal = started(dir.path(), options());
+            for n in 0..count {
+                journal.commit(keyed(n, length)).expect("a commit");
+            }
+            journal.seal().expect("a seal");
+            move_back(&journal);
+            journal.commit(keyed(count, 250)).expect("a commit");
+            journal.seal().expect("a seal");
+            assert_every_moment(&journal, &format!("{count} batches with keys of {length}"));
         }
-        journal.seal().expect("a seal");
-        move_back(&journal);
-        journal.commit(nth(count, 400)).expect("a commit");
-        journal.seal().expect("a seal");
-        assert_every_moment(&journal, &format!("{count} batches"));
     }
 }
