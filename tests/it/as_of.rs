@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidelog::commit::Commit;
 use tidelog::entry::{Body, Correction, Draft, Move};
 use tidelog::journal::{Journal, Options, Order};
-use tidelog::offset::{Offset, Seq, TopicName};
+use tidelog::offset::{Epoch, Offset, OffsetRange, Seq, Timestamp, TopicName};
 use tidelog::positions::Positions;
 
 use crate::journal::{group, nth, options, started};
@@ -126,6 +126,22 @@ fn keyed(n: i64, length: usize) -> Commit {
     nth(n, 1).with_key(format!("{n}{key}")).expect("a legal key")
 }
 
+/// The `n`th commit, of 200 partitions that begin anywhere.
+fn scattered(n: i64) -> Commit {
+    let mut state = n as u64;
+    let mut anywhere = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Offset::try_from(state >> 32).expect("32 bits")
+    };
+    let topic = TopicName::new("orders").expect("a legal name");
+    let range = |partition| {
+        let from = anywhere();
+        OffsetRange::new(topic.clone(), partition, from, from.plus(10)).expect("a legal range")
+    };
+    let ranges = (0..200).map(range).collect();
+    Commit::new(group(), Epoch::ZERO.next(), Timestamp::from_millis(n), ranges).expect("each partition once")
+}
+
 #[test]
 fn where_an_open_block_has_no_room_for_the_batch_after_a_move() {
     // The block that a seal leaves open holds 3,900 bytes; a little below that the next batch does not fit.
@@ -138,7 +154,7 @@ fn where_an_open_block_has_no_room_for_the_batch_after_a_move() {
             }
             journal.seal().expect("a seal");
             move_back(&journal);
-            journal.commit(keyed(count, 250)).expect("a commit");
+            journal.commit(scattered(count)).expect("a commit");
             journal.seal().expect("a seal");
             assert_every_moment(&journal, &format!("{count} batches with keys of {length}"));
         }
