@@ -47,18 +47,17 @@ impl Way {
             let pieces = word.split('"').map(|piece| if is_time(piece) { "TIME" } else { piece });
             shown += &(pieces.collect::<Vec<_>>().join("\"") + " ");
         }
-        // `(5 min ago)`, `(in 54 min)`, `(now)`.
-        let mut pieces = shown.split('(');
-        let mut plain = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            match piece.split_once(')') {
-                Some((inside, rest)) if inside.ends_with(" ago") || inside.starts_with("in ") || inside == "now" => {
-                    plain += rest
-                }
-                _ => plain += &format!("({piece}"),
-            }
+        // A distance, `(5 min ago)` or `(now)`, may be broken over two lines of a cell and so change the order of words:
+        // without it, and sorted.
+        let distance = ["(now)", "ago)", "min", "min)", "s", "s)", "h", "h)", "d", "d)"];
+        let is_distance =
+            |word: &&str| distance.contains(word) || word.starts_with('(') && word[1..].parse::<u64>().is_ok();
+        let mut plain: Vec<&str> = shown.split(' ').collect();
+        if plain.iter().any(|word| is_distance(&word)) {
+            plain.retain(|word| !is_distance(word));
+            plain.sort_unstable();
         }
-        plain
+        plain.join(" ")
     }
 }
 

@@ -125,12 +125,18 @@ fn commits_that_queue_up_share_one_fdatasync() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let receipts = runtime.block_on(async {
         let mut tasks = tokio::task::JoinSet::new();
+        let asked = Arc::new(AtomicUsize::new(0));
         for n in 0..100 {
-            let journal = journal.clone();
-            tasks.spawn(async move { journal.commit_async(nth(n, 3)).await.expect("a commit") });
+            let (journal, asked) = (journal.clone(), Arc::clone(&asked));
+            tasks.spawn(async move {
+                asked.fetch_add(1, Ordering::SeqCst);
+                journal.commit_async(nth(n, 3)).await.expect("a commit")
+            });
         }
-        // All tasks have asked once this one goes on; the writer holds the first of them.
-        tokio::task::yield_now().await;
+        // A task that was polled has asked; the writer holds the first of them.
+        while asked.load(Ordering::SeqCst) < 100 {
+            tokio::task::yield_now().await;
+        }
         gate.reached.recv_timeout(DEADLINE).expect("the writer comes to its fdatasync");
         gate.go_on.send(()).expect("the writer waits");
         tasks.join_all().await

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{self, Command};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -59,6 +59,27 @@ pub struct TestKafka {
     looker: BaseConsumer,
     names: AtomicU32,
     dir: TempDir,
+    _turn: Option<Turn>,
+}
+
+/// The right to run a cluster of several brokers: with two of them at once two cores answer nothing in time.
+struct Turn;
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl Turn {
+    fn wait() -> Turn {
+        while TAKEN.swap(true, Ordering::AcqRel) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TAKEN.store(false, Ordering::Release);
+    }
 }
 
 /// The data of all brokers at one moment, for [`TestKafka::rewind`].
@@ -67,8 +88,10 @@ pub struct Saved(TempDir);
 impl TestKafka {
     /// Starts a cluster and returns once it serves clients.
     pub fn start(options: Options<'_>) -> TestKafka {
+        let turn = (options.nodes > 1).then(Turn::wait);
         // A port that was free can be taken before the broker binds it.
-        (0..5).find_map(|_| TestKafka::try_start(&options).ok()).expect("Kafka found its ports taken five times")
+        let started = (0..5).find_map(|_| TestKafka::try_start(&options).ok());
+        TestKafka { _turn: turn, ..started.expect("Kafka found its ports taken five times") }
     }
 
     /// The broker that all tests of this binary share, started by the first that asks; it ends with the process.
@@ -97,6 +120,7 @@ impl TestKafka {
             looker: config.clone().set("isolation.level", "read_uncommitted").create().expect("a consumer can be made"),
             names: AtomicU32::new(1),
             dir,
+            _turn: None,
         };
         kafka.wait_whole();
         Ok(kafka)
