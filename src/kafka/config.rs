@@ -37,8 +37,9 @@ const ALWAYS: [(&str, &str); 5] = [
     ("enable.partition.eof", "false"),
 ];
 
-/// Set where not given otherwise. librdkafka's own maximum of 10 s is as long as a look may take.
-const UNLESS_GIVEN: [(&str, &str); 1] = [("reconnect.backoff.max.ms", "1000")];
+/// Set where not given otherwise. librdkafka's own maximum of 10 s is as long as a look may take; and a fetch that waits for
+/// records, 500 ms by default, holds up the first fetch from the new positions after a rollback.
+const UNLESS_GIVEN: [(&str, &str); 2] = [("reconnect.backoff.max.ms", "1000"), ("fetch.wait.max.ms", "100")];
 
 /// Ours to set: by [`ALWAYS`], by the group that reads, or by the brokers.
 const REFUSED: [(&str, &str); 12] = [

@@ -166,8 +166,13 @@ impl OwnTopics {
 
 /// Properties of a client that does not read records.
 fn native(config: &ClientConfig) -> rdkafka::ClientConfig {
-    const OF_READERS: [&str; 4] =
-        ["auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"];
+    const OF_READERS: [&str; 5] = [
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.partition.eof",
+        "fetch.wait.max.ms",
+    ];
     let mut native = rdkafka::ClientConfig::new();
     for (name, value) in config.properties(&[]).into_iter().filter(|(name, _)| !OF_READERS.contains(name)) {
         native.set(name, value);
