@@ -55,7 +55,8 @@ impl Way {
         let mut plain: Vec<&str> = shown.split(' ').collect();
         if plain.iter().any(|word| is_distance(&word)) {
             plain.retain(|word| !is_distance(word));
-            plain.sort_unstable();
+            // All but the exit code.
+            plain[2..].sort_unstable();
         }
         plain.join(" ")
     }
