@@ -53,7 +53,7 @@ impl Way {
         let is_distance =
             |word: &&str| distance.contains(word) || word.starts_with('(') && word[1..].parse::<u64>().is_ok();
         let mut plain: Vec<&str> = shown.split(' ').collect();
-        if plain.iter().any(|word| is_distance(&word)) {
+        if plain.iter().any(&is_distance) {
             plain.retain(|word| !is_distance(word));
             // All but the exit code.
             plain[2..].sort_unstable();
