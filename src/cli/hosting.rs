@@ -65,8 +65,8 @@ impl Hosting {
         let (listener, private) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
         let token = random_token()?;
         serve(listener, Guard::new(private, vec![Token::new(Role::Operate, "this machine", &token)?], &[]));
-        let note = ServerNote { url: format!("http://{private}"), token, pid: std::process::id(), journal };
-        let note = match note.write(dir) {
+        let note = ServerNote::new(dir, journal, format!("http://{private}"), token);
+        let note = match note.and_then(|note| note.write(dir)) {
             Ok(written) => Some(written),
             Err(error) => {
                 tracing::warn!("other commands can't find this process: {}/server.json: {error}", dir.display());

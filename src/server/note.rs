@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,10 +24,21 @@ pub struct ServerNote {
     pub pid: u32,
     /// The journal's id: whoever answers at that address must say the same.
     pub journal: String,
+    /// The directory that is held, as the system tells it from others: a copy of it, note and id included, is another one.
+    directory: String,
 }
 
 impl ServerNote {
-    /// Reads the note in a journal's directory; none if there is none.
+    /// A note of this process, for the journal in `directory`.
+    ///
+    /// # Errors
+    ///
+    /// The directory can't be looked at.
+    pub fn new(directory: &Path, journal: String, url: String, token: String) -> io::Result<Self> {
+        Ok(ServerNote { url, token, pid: std::process::id(), journal, directory: identity(directory)? })
+    }
+
+    /// Reads the note in a journal's directory; none if there is none, or it came there with a copy of another directory.
     ///
     /// # Errors
     ///
@@ -42,7 +53,8 @@ impl ServerNote {
         if length > MAX_BYTES {
             return Err(io::Error::other(format!("{} is no note of a server", path.display())));
         }
-        Ok(Some(serde_json::from_slice(&fs::read(&path)?)?))
+        let note: ServerNote = serde_json::from_slice(&fs::read(&path)?)?;
+        Ok(if note.directory == identity(journal)? { Some(note) } else { None })
     }
 
     /// Writes the note, readable by the owner only, in place of one that was left behind. It is gone when the returned
@@ -60,6 +72,12 @@ impl ServerNote {
         fs::rename(&draft, &path)?;
         Ok(WrittenNote { path })
     }
+}
+
+/// Device and inode.
+fn identity(directory: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(directory)?;
+    Ok(format!("{}:{}", metadata.dev(), metadata.ino()))
 }
 
 /// A note that is there; dropped, it is removed.

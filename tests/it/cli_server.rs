@@ -1,6 +1,7 @@
 //! The commands that read or steer, through a server: what they print, say and end with is the same as without one.
 
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -320,11 +321,40 @@ fn a_note_that_was_left_behind_is_passed_over() {
     let stranger = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", stranger.local_addr().expect("bound"));
     std::thread::spawn(move || while stranger.accept().is_ok() {});
-    let left = serde_json::json!({ "url": url, "token": "0123456789abcdef", "pid": std::process::id() }).to_string();
-    for left in [left.as_str(), "{", "{}"] {
+    // Nor the server of another journal that has got the port by now, which holds a group of the same name.
+    let (other, others) = with_a_server();
+    let at = |url: &str| {
+        let mut left = note(&program);
+        left["url"] = url.into();
+        left["token"] = note(&other)["token"].clone();
+        left["pid"] = std::process::id().into();
+        left.to_string()
+    };
+    let before = other.kinds("g");
+    for left in [at(&url), at(&text(&note(&other)["url"])), "{}".to_owned(), "{".to_owned()] {
         std::fs::write(program.path("journal/server.json"), left).expect("written");
-        program.ok(&["groups"]);
+        program.ok(&["mark", "g", "here"]);
     }
+    assert_eq!(program.kinds("g").iter().filter(|kind| *kind == "mark").count(), 4);
+    assert_eq!(other.kinds("g"), before);
+    assert_eq!(others.terminate().code, 0);
+}
+
+#[test]
+fn a_copy_of_a_served_journal_is_not_taken_for_it() {
+    // Somebody looks into a copy, and rolls it back to try: the live group must not move.
+    let (serving, running) = with_a_server();
+    let copy = Program::new("");
+    let copied = Command::new("cp").arg("-a").args([serving.path("journal"), copy.path("journal")]).status();
+    assert!(copied.expect("cp can be run").success());
+    assert!(copy.path("journal/server.json").exists(), "the note came along");
+    let back =
+        ["rollback", "g", "--unchecked", "--to-batch", "1", "--before", "--execute", "--yes", "--reason", "a try"];
+    let before = serving.kinds("g");
+    copy.ok(&back);
+    assert_eq!(copy.kinds("g").last().map(String::as_str), Some("rolled_back"));
+    assert_eq!(serving.kinds("g"), before);
+    assert_eq!(running.terminate().code, 0);
 }
 
 #[test]
@@ -336,7 +366,10 @@ fn a_holder_that_is_about_to_serve_is_waited_for() {
     let held = Journal::open(&program.path("journal"), Options::new(clock)).expect("opened");
     let command = program.spawn(&["positions", "g"]);
     std::thread::sleep(Duration::from_millis(300));
-    std::fs::copy(serving.path("journal/server.json"), program.path("journal/server.json")).expect("copied");
+    let mut note = note(&serving);
+    let directory = std::fs::metadata(program.path("journal")).expect("it is there");
+    note["directory"] = format!("{}:{}", directory.dev(), directory.ino()).into();
+    std::fs::write(program.path("journal/server.json"), note.to_string()).expect("written");
     let done = command.finish(DEADLINE);
     assert_eq!(done.code, 0, "{done:?}");
     drop(held);
