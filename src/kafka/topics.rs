@@ -69,14 +69,13 @@ impl OwnTopics {
     pub fn create(&self, topic: &TopicName, partitions: u16) -> Result<(), TopicError> {
         let what = || format!("making topic {topic}");
         let new = NewTopic::new(topic.as_str(), i32::from(partitions), TopicReplication::Fixed(1));
-        // Noted before: if the answer is lost, it may be there all the same.
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.clone());
-        if let Err(error) = done(what(), wait(self.admin.create_topics([&new], &options()))) {
-            if error.why.contains("TopicAlreadyExists") {
-                self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(topic);
-            }
-            return Err(error);
+        let answers = wait(self.admin.create_topics([&new], &options()));
+        // Ours from here on, also where the answer was lost and it may be there all the same; not where the cluster said no.
+        let refused = answers.as_ref().is_ok_and(|answers| answers.iter().any(Result::is_err));
+        if !refused {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.clone());
         }
+        done(what(), answers)?;
         self.settle(topic, Some(partitions), &what())
     }
 
