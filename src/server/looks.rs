@@ -96,6 +96,11 @@ impl Looks {
         self.groups().get(group).and_then(|known| known.usable(KNOWN))
     }
 
+    /// Whether the broker said nothing the last time that it was asked about the group.
+    pub fn is_silent(&self, group: &Group) -> bool {
+        self.groups().get(group).is_some_and(|known| known.silent)
+    }
+
     /// Begins a look where the last one is not fresh; whether it is worth waiting for.
     pub fn refresh(self: &Arc<Self>, group: &Group, state: &GroupState) -> bool {
         let Some(broker) = self.broker.clone() else { return false };

@@ -108,7 +108,8 @@ pub async fn commit(State(app): State<App>, mut ask: Ask) -> Answer {
 /// A partition that the broker does not have is refused, as no start could get past it; a broker that says nothing is not
 /// waited for.
 async fn with_earliest(app: &App, group: &Group, mut commit: Commit) -> Result<Commit, Problem> {
-    let Some(broker) = app.control().broker.clone() else { return Ok(commit) };
+    let broker = app.control().broker.clone().filter(|_| !app.0.looks.is_silent(group));
+    let Some(broker) = broker else { return Ok(commit) };
     let new = app.control().journal.with_state(|state| {
         let group = state.groups.get(group)?;
         let new = |range: &&OffsetRange| group.positions.get(range.topic(), range.partition()).is_none();
