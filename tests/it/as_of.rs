@@ -1,17 +1,17 @@
 //! Positions as of every moment of a journal are the fold of its entries up to there, also at the seams of the store.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tidelog::commit::Commit;
 use tidelog::entry::{Body, Correction, Draft, Move};
-use tidelog::journal::{Journal, Options, Order};
+use tidelog::journal::{Journal, Order};
 use tidelog::offset::{Epoch, Offset, OffsetRange, Seq, Timestamp, TopicName};
 use tidelog::positions::Positions;
 
-use crate::journal::{group, nth, options, started};
+use crate::journal::{gated, group, nth, options, started};
+use crate::wait::DEADLINE;
 
 /// Compares each moment with the fold.
 #[track_caller]
@@ -30,69 +30,28 @@ fn assert_every_moment(journal: &Journal, what: &str) {
     assert!(entries > 0);
 }
 
-/// A step of the sealing thread that waits until it is let go.
-#[derive(Default)]
-struct Gate {
-    shut: AtomicBool,
-    arrived: Mutex<bool>,
-    moved: Condvar,
-}
-
-impl Gate {
-    fn pass(&self) {
-        if self.shut.load(Ordering::SeqCst) {
-            *self.arrived.lock().expect("no panic") = true;
-            self.moved.notify_all();
-            while self.shut.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
-    fn wait(&self) {
-        let arrived = self.arrived.lock().expect("no panic");
-        let (_arrived, waited) =
-            self.moved.wait_timeout_while(arrived, Duration::from_secs(20), |arrived| !*arrived).expect("no panic");
-        assert!(!waited.timed_out(), "the seal did not come to its last step");
-    }
-}
-
-/// Opens the gate when it goes, also by a failed assertion: the sealing thread is waited for.
-struct Shut<'a>(&'a Gate);
-
-impl Drop for Shut<'_> {
-    fn drop(&mut self) {
-        self.0.shut.store(false, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn while_a_seal_is_valid_and_its_segment_is_still_in_memory() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let gate = Arc::new(Gate::default());
-    let step = Arc::clone(&gate);
-    let hook = move |name: &str| {
-        if name == "seal: old states" {
-            step.pass();
-        }
-    };
-    let journal = started(dir.path(), Options { crash_at: Some(Arc::new(hook)), ..options() });
+    let armed = Arc::new(AtomicUsize::new(0));
+    let (options, gate) = gated("seal: old states", &armed);
+    let journal = started(dir.path(), options);
     // Snapshots in memory come each 2,048 ranges: some moments are right after one, most are not.
     let commit = |from: i64, to: i64| (from..to).for_each(|n| drop(journal.commit(nth(n, 300)).expect("a commit")));
     commit(0, 20);
     journal.seal().expect("a seal");
     commit(20, 40);
-    gate.shut.store(true, Ordering::SeqCst);
-    std::thread::scope(|scope| {
-        let shut = Shut(&gate);
-        let sealing = scope.spawn(|| journal.seal());
-        gate.wait();
-        assert_every_moment(&journal, "nothing after the seal");
-        commit(40, 52);
-        assert_every_moment(&journal, "more after the seal");
-        drop(shut);
-        sealing.join().expect("no panic").expect("a seal");
+    armed.store(1, Ordering::SeqCst);
+    let sealing = std::thread::spawn({
+        let journal = journal.clone();
+        move || journal.seal()
     });
+    gate.reached.recv_timeout(DEADLINE).expect("the seal comes to its last step");
+    assert_every_moment(&journal, "nothing after the seal");
+    commit(40, 52);
+    assert_every_moment(&journal, "more after the seal");
+    gate.go_on.send(()).expect("the seal waits");
+    sealing.join().expect("no panic").expect("a seal");
     assert_every_moment(&journal, "sealed");
 }
 

@@ -61,14 +61,14 @@ pub fn entries(journal: &Journal) -> usize {
     count
 }
 
-/// Holds the writer at a named place.
-struct Gate {
-    reached: Receiver<()>,
-    go_on: SyncSender<()>,
+/// Holds a thread of the journal at a named place.
+pub struct Gate {
+    pub reached: Receiver<()>,
+    pub go_on: SyncSender<()>,
 }
 
 /// Options with a gate at `name`, closed once `armed` says so.
-fn gated(name: &'static str, armed: &Arc<AtomicUsize>) -> (Options, Gate) {
+pub fn gated(name: &'static str, armed: &Arc<AtomicUsize>) -> (Options, Gate) {
     let (tell, reached) = sync_channel(1);
     let (go_on, wait) = sync_channel::<()>(1);
     let (armed, wait) = (Arc::clone(armed), Mutex::new(wait));
