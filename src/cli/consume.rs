@@ -14,7 +14,7 @@ use self::hand::{Handed, Hands, Progress};
 use crate::cli::args::{JournalArg, bytes, count, duration};
 use crate::cli::child::BatchCommand;
 use crate::cli::exit::Failure;
-use crate::cli::hosting::{AccessArgs, Hosting};
+use crate::cli::hosting::{self, AccessArgs, Hosting, Public};
 use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::opening;
 use crate::cli::policy::PolicyArgs;
@@ -95,9 +95,6 @@ impl Consume {
         }
         let client = self.kafka.needed()?;
         let broker = broker(&client)?;
-        let journal = opening::or_new(&self.journal.journal, self.durability)?;
-        let mut control = opening::control(journal.clone(), Some(broker));
-        control.limits.second_look = self.policy.second_look;
         let request = self.policy.body(&group, false).request(group.clone())?;
         let config = Config {
             client,
@@ -122,11 +119,21 @@ impl Consume {
             .enable_all()
             .build()
             .map_err(|source| Failure::System { what: "starting", source })?;
+        let (public, journal) = runtime.block_on(async {
+            let public = match self.listen {
+                Some(address) => Some(Public::bind(address, &self.access).await?),
+                None => None,
+            };
+            let journal = hosting::open(public.as_ref(), &self.journal.journal, self.durability).await?;
+            Ok::<_, Failure>((public, journal))
+        })?;
+        let mut control = opening::control(journal.clone(), Some(broker));
+        control.limits.second_look = self.policy.second_look;
         let done = runtime.block_on(async {
             let mut stop =
                 Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
             let (brokers, dir) = (self.kafka.brokers.clone(), &self.journal.journal);
-            let hosting = Hosting::begin(control.clone(), brokers, dir, self.listen, &self.access).await?;
+            let hosting = Hosting::begin(control.clone(), brokers, dir, public).await?;
             if let Some(address) = hosting.public {
                 tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
             }

@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::world::World;
 use crate::cli::exit::Failure;
-use crate::cli::hosting::{AccessArgs, Hosting};
+use crate::cli::hosting::{AccessArgs, Hosting, Public};
 use crate::cli::kafka::{self, KafkaArgs};
 use crate::cli::opening;
 use crate::cli::output::Out;
@@ -79,9 +79,10 @@ impl Demo {
         let journal = opening::or_new(&dir, Durability::Fsync)?;
         let done = World::new(journal.clone(), client).and_then(|world| {
             let listen = self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-            let hosting =
-                Hosting::begin(world.control.clone(), Some(world.brokers()), &dir, Some(listen), &self.access);
-            let hosting = runtime.block_on(hosting)?;
+            let hosting = runtime.block_on(async {
+                let public = Public::bind(listen, &self.access).await?;
+                Hosting::begin(world.control.clone(), Some(world.brokers()), &dir, Some(public)).await
+            })?;
             let done = self.steps(&world, hosting.public.unwrap_or(hosting.private), out, &stop);
             runtime.block_on(hosting.stop());
             done

@@ -3,14 +3,18 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cli::exit::Failure;
+use crate::cli::opening;
 use crate::control::Control;
+use crate::journal::{Durability, Journal};
 use crate::server::{self, App, Guard, Limits, Role, ServerNote, Token, WrittenNote};
 
 /// Who may reach the server, and how.
@@ -38,30 +42,25 @@ pub struct Hosting {
 }
 
 impl Hosting {
-    /// Serves `control`'s journal in `dir`, and says where in its `server.json`; also at `listen`, where given.
+    /// Serves `control`'s journal in `dir`, and says where in its `server.json`; also at a public address, where there is
+    /// one.
     pub async fn begin(
         control: Control,
         brokers: Option<String>,
         dir: &Path,
-        listen: Option<SocketAddr>,
-        access: &AccessArgs,
+        public: Option<Public>,
     ) -> Result<Hosting, Failure> {
         let journal = control.journal.id();
         let app = App::new(control, brokers);
         let mut servers = Vec::new();
         let mut serve = |listener: TcpListener, guard: Guard| {
-            let router = server::router(app.clone(), guard);
-            servers.push(tokio::spawn(server::serve(listener, router, app.clone(), limits())));
+            let (router, stopped) = (server::router(app.clone(), guard), app.clone().stopped());
+            servers.push(tokio::spawn(async move { server::serve(&listener, router, stopped, limits()).await }));
         };
-        let public = match listen {
-            Some(address) => {
-                let tokens = access.tokens(address)?;
-                let (listener, address) = bind(address).await?;
-                serve(listener, Guard::new(address, tokens, &access.allow_host));
-                Some(address)
-            }
-            None => None,
-        };
+        let public = public.map(|Public { listener, address, guard }| {
+            serve(listener, guard);
+            address
+        });
         let (listener, private) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
         let token = random_token()?;
         serve(listener, Guard::new(private, vec![Token::new(Role::Operate, "this machine", &token)?], &[]));
@@ -89,6 +88,57 @@ impl Hosting {
             // One that panicked has ended too.
             let _ = server.await;
         }
+    }
+}
+
+/// A public address, taken before the journal is opened: who asks meanwhile is told so.
+pub struct Public {
+    listener: TcpListener,
+    /// Where it is, with the port that was free.
+    address: SocketAddr,
+    guard: Guard,
+}
+
+impl Public {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    ///
+    /// It is taken, or wants tokens and there are none.
+    pub async fn bind(address: SocketAddr, access: &AccessArgs) -> Result<Public, Failure> {
+        let tokens = access.tokens(address)?;
+        let (listener, address) = bind(address).await?;
+        Ok(Public { listener, address, guard: Guard::new(address, tokens, &access.allow_host) })
+    }
+
+    /// Waits for `opened`, and tells everybody else to.
+    async fn until<T>(&self, opened: impl Future<Output = T>) -> T {
+        let (done, waiting) = oneshot::channel::<()>();
+        // Answers that are short are not waited for long.
+        let limits = Limits { grace: Duration::from_millis(100), ..limits() };
+        // Ends with the sender, which says nothing.
+        let stop = async { drop(waiting.await) };
+        let serving = server::serve(&self.listener, server::opening(self.guard.clone()), stop, limits);
+        let opened = async {
+            let opened = opened.await;
+            drop(done);
+            opened
+        };
+        tokio::join!(serving, opened).1
+    }
+}
+
+/// Opens the journal in `dir`, or makes one and says so; who asks at the public address meanwhile is told so.
+pub async fn open(public: Option<&Public>, dir: &Path, durability: Durability) -> Result<Journal, Failure> {
+    let dir = dir.to_owned();
+    let opening = tokio::task::spawn_blocking(move || opening::or_new(&dir, durability));
+    let opened = match public {
+        Some(public) => public.until(opening).await,
+        None => opening.await,
+    };
+    match opened {
+        Ok(opened) => opened,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 

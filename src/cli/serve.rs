@@ -1,13 +1,15 @@
 //! `tidelog serve`
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
+use crate::broker::Broker;
 use crate::cli::args::{JournalArg, duration};
 use crate::cli::exit::Failure;
-use crate::cli::hosting::{AccessArgs, Hosting, raise_file_limit};
+use crate::cli::hosting::{self, AccessArgs, Hosting, Public, raise_file_limit};
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::stop::Stop;
@@ -50,35 +52,35 @@ impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         raise_file_limit();
         let broker = self.kafka.broker()?;
-        let journal = opening::or_new(&self.journal.journal, self.durability)?;
-        let looks = broker.is_some() && self.discovery_interval > Duration::ZERO;
-        let mut control = opening::control(journal.clone(), broker);
-        control.limits.second_look = self.second_look;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|source| Failure::System { what: "starting", source })?;
-        let done = runtime.block_on(async {
-            let mut stop =
-                Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
-            let brokers = self.kafka.brokers.clone();
-            let dir = &self.journal.journal;
-            let hosting = Hosting::begin(control, brokers, dir, Some(self.listen), &self.access).await?;
-            let address = hosting.public.unwrap_or(hosting.private);
-            tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
-            if looks {
-                let app = hosting.app().clone();
-                let interval = self.discovery_interval;
-                tokio::spawn(async move { app.watch(interval).await });
-            }
-            stop.asked().await;
-            hosting.stop().await;
-            stop.end()
-        });
+        let done = runtime.block_on(self.serve(broker));
         // A call that still waits for a silent broker is left to itself: it has written nothing.
         runtime.shutdown_background();
-        let closed = journal.close().map_err(Failure::from);
-        done.and(closed)
+        done
+    }
+
+    async fn serve(self, broker: Option<Arc<dyn Broker>>) -> Result<(), Failure> {
+        let mut stop = Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
+        let public = Public::bind(self.listen, &self.access).await?;
+        let dir = &self.journal.journal;
+        let journal = hosting::open(Some(&public), dir, self.durability).await?;
+        let looks = broker.is_some() && self.discovery_interval > Duration::ZERO;
+        let mut control = opening::control(journal.clone(), broker);
+        control.limits.second_look = self.second_look;
+        let hosting = Hosting::begin(control, self.kafka.brokers.clone(), dir, Some(public)).await?;
+        let address = hosting.public.unwrap_or(hosting.private);
+        tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
+        if looks {
+            let (app, interval) = (hosting.app().clone(), self.discovery_interval);
+            tokio::spawn(async move { app.watch(interval).await });
+        }
+        stop.asked().await;
+        hosting.stop().await;
+        journal.close()?;
+        stop.end()
     }
 }

@@ -13,7 +13,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::App;
 use super::problem::{Kind, Problem};
 
 /// What a server takes in.
@@ -38,11 +37,11 @@ const HEAD_BYTES: usize = 128 << 10;
 /// Pause after a connection could not be taken in, as when there are no file descriptors left.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
-/// Serves `router` on `listener` until `app` stops; then at most for the grace time more.
-pub async fn serve(listener: TcpListener, router: Router, app: App, limits: Limits) {
+/// Serves `router` on `listener` until `stop` is over; then at most for the grace time more.
+pub async fn serve(listener: &TcpListener, router: Router, stop: impl Future<Output = ()>, limits: Limits) {
     let room = Arc::new(Semaphore::new(limits.connections));
     let connections = GracefulShutdown::new();
-    let mut stopping = app.stopping();
+    let mut stop = std::pin::pin!(stop);
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -52,14 +51,13 @@ pub async fn serve(listener: TcpListener, router: Router, app: App, limits: Limi
                     continue;
                 }
             },
-            () = stopping.stopped() => break,
+            () = &mut stop => break,
         };
         match Arc::clone(&room).try_acquire_owned() {
             Ok(place) => take_in(stream, router.clone(), &connections, limits, place),
             Err(_) => drop(tokio::spawn(turn_away(stream, limits.connections))),
         }
     }
-    drop(listener);
     if tokio::time::timeout(limits.grace, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that took longer than {} s were broken off", limits.grace.as_secs_f32());
     }

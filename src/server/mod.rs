@@ -26,7 +26,7 @@ pub use self::listen::{Limits, serve};
 use self::looks::Looks;
 pub use self::note::{ServerNote, WrittenNote};
 pub use self::problem::{Kind, Problem};
-pub use self::routes::router;
+pub use self::routes::{opening, router};
 use crate::control::Control;
 
 /// Calls that wait for a broker, at once; another one is answered 429.
@@ -63,6 +63,11 @@ impl App {
     /// Ends listeners and long polls, and then the servers.
     pub fn stop(&self) {
         self.0.stop.send_replace(true);
+    }
+
+    /// Returns when [`App::stop`] was called: what a server runs until.
+    pub async fn stopped(self) {
+        self.stopping().stopped().await;
     }
 
     /// Tells when [`App::stop`] was called.

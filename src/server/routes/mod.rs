@@ -69,6 +69,21 @@ pub fn router(app: App, guard: Guard) -> Router {
     shielded(Router::new().merge(read).merge(commit).merge(operate).merge(health), guard).with_state(app)
 }
 
+/// What is answered while the journal is being opened: the process works, and is not ready.
+pub fn opening(guard: Guard) -> Router {
+    async fn works() -> Answer {
+        json(StatusCode::OK, &serde_json::json!({ "status": "opening", "version": env!("CARGO_PKG_VERSION") }))
+    }
+    async fn not_yet() -> Problem {
+        Problem::new(Kind::JournalReadOnly, "the journal is being opened; try again in a moment")
+    }
+    Router::new()
+        .route("/healthz", get(works))
+        .fallback(not_yet)
+        .layer(from_fn_with_state(Arc::new(guard), guard::stand))
+        .layer(from_fn(numbered))
+}
+
 /// What stands around every route.
 fn shielded(routes: Router<App>, guard: Guard) -> Router<App> {
     let compressed = SizeAbove::new(COMPRESSED_BYTES).and(NotForContentType::SSE);

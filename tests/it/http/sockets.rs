@@ -31,7 +31,8 @@ impl Server {
         let listener = runtime.block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = router(world.app.clone(), guard(address));
-        let serving = Some(runtime.spawn(serve(listener, router, world.app.clone(), limits)));
+        let stopped = world.app.clone().stopped();
+        let serving = Some(runtime.spawn(async move { serve(&listener, router, stopped, limits).await }));
         Server { world, address, runtime: Some(runtime), serving }
     }
 

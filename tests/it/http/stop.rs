@@ -1,16 +1,17 @@
-//! `tidelog serve`, stopped with connections of every kind open.
+//! `tidelog serve` at its begin and at its end: not ready before the journal is open, and stopped with connections of every kind open.
 
 #![cfg(feature = "cli")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tidelog::journal::{Journal, Options};
 use tidelog::offset::Timestamp;
 
-use crate::program::Program;
+use crate::program::{Http, Program};
 use crate::wait::{DEADLINE, wait_for};
 
 #[test]
@@ -73,4 +74,39 @@ fn sigterm_ends_it_within_its_bound_whatever_is_open() {
     let journal = Journal::open(&program.path("journal"), options).expect("it opens at once");
     assert!(journal.cut().is_none(), "the journal was not closed");
     assert_eq!(journal.with_state(|state| state.seq.as_u64()), 2);
+}
+
+#[test]
+fn while_the_journal_is_being_opened_it_is_not_ready() {
+    // Held by somebody else for a moment, as by the process before under a supervisor.
+    let program = Program::new("");
+    crate::cli::journal_of(&program, 1);
+    let clock = Arc::new(|| Timestamp::from_millis(1_796_040_000_000));
+    let held = Journal::open(&program.path("journal"), Options::new(clock)).expect("opened");
+    let address = crate::program::free_address();
+    let serving = program.spawn(&["serve", "--listen", &address]);
+    let http = Http::new(&address);
+    wait_for("the address", DEADLINE, || TcpStream::connect(&address).map(drop));
+    assert_eq!(http.get("/healthz").0, 200);
+    let (status, problem) = http.get("/readyz");
+    assert_eq!((status, &problem["type"]), (503, &"/problems/journal-read-only".into()));
+    assert!(problem["detail"].to_string().contains("being opened"), "{problem}");
+    assert_eq!(http.get("/v1/groups").0, 503);
+    drop(held);
+    wait_for("readiness", DEADLINE, || match http.get("/readyz").0 {
+        200 => Ok(()),
+        other => Err(other),
+    });
+    assert_eq!(http.get("/v1/groups").0, 200);
+    assert_eq!(serving.terminate().code, 0);
+}
+
+#[test]
+fn an_address_that_is_taken_makes_no_journal() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let program = Program::new("");
+    let said = program.fails(1, &["serve", "--listen", &address]);
+    assert!(said.contains(&address), "{said}");
+    assert!(!program.path("journal").exists());
 }
