@@ -40,7 +40,7 @@ fn group(number: usize) -> Group {
 fn start(journal: &Journal, number: usize) {
     journal
         .decide::<(), String>(move |_| {
-            let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted };
+            let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
             Ok((vec![Draft { group: Some(group(number)), epoch: Epoch::ZERO.next(), body }], ()))
         })
         .expect("a start");

@@ -19,7 +19,7 @@ fn entry(state: &State, body: Body) -> Entry {
 
 fn started() -> State {
     let mut state = State::default();
-    let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted };
+    let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
     state.apply(&entry(&state, body));
     state
 }

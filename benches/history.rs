@@ -46,7 +46,7 @@ fn fill(dir: &Path, batches: u64, ranges: u32) {
     let journal = open(dir);
     journal
         .decide::<(), String>(|_| {
-            let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted };
+            let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
             Ok((vec![Draft { group: Some(group()), epoch: Epoch::ZERO.next(), body }], ()))
         })
         .expect("a start");

@@ -45,7 +45,7 @@ fn group(number: usize) -> Group {
 
 /// Starts the group; its commits carry epoch 1.
 fn start(journal: &Journal, group: Group) {
-    let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted };
+    let body = Body::Started { owner: "bench".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
     let draft = Draft { group: Some(group), epoch: Epoch::ZERO.next(), body };
     journal.decide::<(), ()>(move |_| Ok((vec![draft], ()))).expect("a start");
 }

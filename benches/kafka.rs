@@ -43,7 +43,7 @@ fn control(dir: &Path, client: &ClientConfig) -> Control {
     options.create = true;
     let journal = Journal::open(dir, options).expect("the journal opens");
     let broker: Arc<dyn Broker> = Arc::new(KafkaBroker::new(client, clock()).expect("a client"));
-    Control { journal, broker: Some(broker), limits: Limits::default(), clock: clock() }
+    Control { journal, broker: Some(broker), limits: Limits::default(), clock: clock(), mirror: Default::default() }
 }
 
 fn request(topic: &str, owner: &str) -> StartRequest {
@@ -53,6 +53,7 @@ fn request(topic: &str, owner: &str) -> StartRequest {
         owner: owner.to_owned(),
         policy: Policy::default(),
         isolation: None,
+        kafka_group: None,
         dry_run: false,
     }
 }

@@ -6,7 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::offset::{Group, Invalid, Isolation, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
+use serde::{Deserialize, Serialize};
+
+use crate::offset::{
+    Invalid, Isolation, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition, free_name,
+};
 
 /// A value that a broker was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +148,61 @@ pub struct Ask {
     pub deadline: Duration,
 }
 
-/// A Kafka cluster as the decisions need it. Calls block, at most for their deadline, and never create a topic or a group.
+/// Whose committed offsets in Kafka follow a group's positions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum KafkaGroup {
+    /// Nobody's.
+    Off,
+    /// Those of the Kafka group of this name, 1 to 255 bytes.
+    Named(String),
+}
+
+impl FromStr for KafkaGroup {
+    type Err = Invalid;
+
+    /// `none` is [`Off`](KafkaGroup::Off), any other text a name.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        free_name("kafka_group", text)?;
+        Ok(if text == "none" { KafkaGroup::Off } else { KafkaGroup::Named(text.to_owned()) })
+    }
+}
+
+impl TryFrom<String> for KafkaGroup {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<KafkaGroup> for String {
+    fn from(group: KafkaGroup) -> String {
+        match group {
+            KafkaGroup::Off => "none".to_owned(),
+            KafkaGroup::Named(name) => name,
+        }
+    }
+}
+
+/// A live member of a Kafka group: a consumer that subscribes. One that assigns its partitions itself is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its id, which Kafka gives.
+    pub member_id: String,
+    /// The client's own name.
+    pub client_id: String,
+    /// Where it runs.
+    pub host: String,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (client {}, host {})", self.member_id, self.client_id, self.host)
+    }
+}
+
+/// A Kafka cluster as the decisions need it. Calls block, at most for their deadline, and never create a topic.
 pub trait Broker: Send + Sync {
     /// Asks for everything in a few batched requests. Never fails as a whole: what could not be had is failed, value by
     /// value.
@@ -158,13 +216,26 @@ pub trait Broker: Send + Sync {
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>>;
 
-    /// The offsets that Kafka holds as committed for the group; absent where it holds none.
+    /// The offsets that Kafka holds as committed for its group of this name; absent where it holds none.
     fn committed(
         &self,
-        group: &Group,
+        kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>>;
+
+    /// Sets the offsets that Kafka holds as committed for its group of this name, to exactly these: also backwards, and for
+    /// a group that Kafka does not know yet. For each partition whether that was done, or why not. Kafka refuses all of
+    /// it while the group has live members.
+    fn commit(
+        &self,
+        kafka_group: &str,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+        deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Result<(), String>>;
+
+    /// The live members of Kafka's group of this name, of whichever protocol; none for a group that Kafka does not know.
+    fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>>;
 
     /// For each range, in order, the first record in it that is readable under `isolation`; absent where it holds none
     /// (markers, aborted or compacted records). None at all from a broker that can't look into ranges.

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod mirror;
 pub mod rollback;
 pub mod start;
 pub mod steer;
@@ -15,6 +16,7 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
+pub use self::mirror::{KafkaSet, Kept, Mirror, MirrorStatus, SetError, set_kafka};
 pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
 pub use self::start::{
     Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,
@@ -32,6 +34,8 @@ pub struct Control {
     pub limits: Limits,
     /// The machine's clock.
     pub clock: Clock,
+    /// What was written into Kafka's committed offsets. One for a process, shared by all that write there.
+    pub mirror: Mirror,
 }
 
 /// How long things may take.

@@ -44,12 +44,14 @@ pub struct Draft {
 pub enum Body {
     /// A consumer committed.
     Batch(Batch),
-    /// Another owner started the group, or it changed its isolation.
+    /// Another owner started the group, or it changed its isolation or its Kafka group.
     Started {
         /// The process that starts, by its own name.
         owner: String,
         /// What the group reads from now on.
         isolation: Isolation,
+        /// The Kafka group whose committed offsets follow its positions from now on; none where none does.
+        kafka_group: Option<String>,
     },
     /// Positions were corrected, or set for the first time, after a look at the broker.
     Reconciled {

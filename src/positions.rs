@@ -83,6 +83,10 @@ pub struct GroupState {
     pub last_move: Option<Seq>,
     /// When the newest batch was recorded.
     pub last_batch_recorded_at: Option<Timestamp>,
+    /// The newest entry that concerns it.
+    pub seq: Seq,
+    /// The Kafka group whose committed offsets follow the positions; none where none does.
+    pub kafka_group: Option<String>,
 }
 
 /// What raised an epoch.
@@ -379,12 +383,14 @@ impl PartitionState {
 impl GroupState {
     /// Takes in an entry of this group.
     fn apply(&mut self, entry: &Entry) {
+        self.seq = entry.seq;
         self.positions.apply(entry);
         match &entry.body {
             Body::Batch(batch) => self.apply_batch(entry, batch),
-            Body::Started { owner, isolation } => {
+            Body::Started { owner, isolation, kafka_group } => {
                 self.owner = Some(owner.clone());
                 self.isolation = *isolation;
+                self.kafka_group.clone_from(kafka_group);
                 self.retired = false;
                 self.raise_epoch(entry, Some(owner));
                 self.picked_up =

@@ -24,7 +24,7 @@ use std::fmt;
 
 use crate::broker::{Look, Seen, TopicSelector};
 use crate::entry::{Draft, Finding, Verdict};
-use crate::offset::{BatchNumber, Epoch, Group, Isolation, Offset, OffsetRange, TopicId, TopicName, TopicPartition};
+use crate::offset::{BatchNumber, Epoch, Group, Offset, OffsetRange, TopicId, TopicName, TopicPartition};
 use crate::positions::{GroupState, Positions};
 
 mod cluster;
@@ -33,6 +33,7 @@ mod partition;
 mod policy;
 mod position;
 mod ruling;
+mod starter;
 mod topic;
 mod unchecked;
 
@@ -42,6 +43,7 @@ pub(crate) mod tests;
 pub use self::holes::to_look_into;
 pub use self::policy::{HeadReset, HoleReset, MissingReset, NewGroup, Policy, RecreatedReset, Reset, TailReset};
 use self::ruling::Ruling;
+pub use self::starter::Starter;
 pub use self::topic::{asked_names, new_group_partitions};
 pub use self::unchecked::unchecked;
 
@@ -81,12 +83,7 @@ pub struct Observed {
 #[derive(Debug, Clone, Copy)]
 pub enum Occasion<'a> {
     /// A process starts the group: all that it asks for must be settled.
-    Start {
-        /// The process, by its own name.
-        owner: &'a str,
-        /// What it reads; none keeps what the group reads.
-        isolation: Option<Isolation>,
-    },
+    Start(Starter<'a>),
     /// A consumer that runs: what is not settled is left for the next look, and holes are not asked.
     Running {
         /// The partitions that it reads.
@@ -226,7 +223,7 @@ pub fn decide(question: &Question<'_>) -> Decision {
 impl Question<'_> {
     /// Whether a process starts, in contrast to one that runs.
     fn starting(&self) -> bool {
-        matches!(self.occasion, Occasion::Start { .. })
+        matches!(self.occasion, Occasion::Start(_))
     }
 
     /// Whether the group has a position of anything.
@@ -237,7 +234,7 @@ impl Question<'_> {
     /// Whether the partition is one that is asked about: at a start all are, while running those that are read.
     fn reads(&self, topic: &TopicName, partition: u32) -> bool {
         match self.occasion {
-            Occasion::Start { .. } => true,
+            Occasion::Start(_) => true,
             Occasion::Running { assigned, .. } => assigned.contains(&TopicPartition::new(topic.clone(), partition)),
         }
     }

@@ -17,7 +17,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::broker::Look;
+use crate::broker::{Look, Member};
 use crate::offset::{Epoch, Offset, TopicPartition};
 use crate::positions::{GroupState, Positions};
 
@@ -109,10 +109,10 @@ pub struct Totals {
 /// A reason for which a plan is not executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The partition.
-    pub at: TopicPartition,
-    /// What is wrong with it.
-    pub outcome: Outcome,
+    /// The partition; none where the whole group is meant.
+    pub at: Option<TopicPartition>,
+    /// What is wrong with it; none where that is no partition's outcome.
+    pub outcome: Option<Outcome>,
     /// The same for a person, with what would allow it.
     pub why: String,
 }
@@ -131,6 +131,9 @@ pub struct Plan {
     pub moment: Option<Moment>,
     /// The partitions in scope, ordered by topic-partition.
     pub partitions: Vec<Planned>,
+    /// Live members of the Kafka group whose offsets would be set; they are in the way. The pure decision asks nobody and
+    /// says none.
+    pub members: Vec<Member>,
     /// Whether nothing would change. Executed it makes no entry.
     pub nothing_to_do: bool,
     /// What to execute: the same, with targets that mean something else a moment later as offsets.
@@ -173,6 +176,7 @@ impl Plan {
             refusals: steps.iter().filter_map(|step| step.refusal(request)).collect(),
             moment: meaning.moment(),
             partitions: steps.iter().map(|step| step.planned.clone()).collect(),
+            members: Vec::new(),
             nothing_to_do: !steps.iter().any(Step::moves),
             execute: to_execute(request, meaning, steps),
             clock_uncertain: false,

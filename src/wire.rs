@@ -6,6 +6,7 @@
 mod commit;
 mod entry;
 mod group;
+mod kafka;
 mod list;
 mod plan;
 mod positions;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use self::commit::{CommitBody, RangeBody, ReceiptAnswer, SparkOffsets, SparkPair};
 pub use self::entry::{Batch, Entry, Own};
 pub use self::group::{GroupAnswer, GroupSummary, GroupWord, Grown, LastBatch, LastFenced, TopicSummary};
+pub use self::kafka::{KafkaAnswer, KafkaBody, KafkaWord, MirrorAnswer};
 pub use self::list::{BatchesAnswer, EntriesAnswer, GroupsAnswer, LossesAnswer};
 pub use self::plan::{ExecutedAnswer, MovedLine, PlanAnswer, PlannedLine, RefusalLine, TotalsLine};
 pub use self::positions::{AsOf, HoleLine, LossLine, Position, PositionsAnswer, Watermarks, losses};

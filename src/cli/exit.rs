@@ -134,7 +134,7 @@ impl Failure {
             Failure::Begin(BeginError::Client(_)) => 2,
             Failure::Plan(error) | Failure::Execute(ExecuteError::Plan(error)) => plan_code(error),
             Failure::Execute(ExecuteError::Refused(_)) => 3,
-            Failure::Execute(ExecuteError::Outdated(_)) => 4,
+            Failure::Execute(ExecuteError::Outdated(_) | ExecuteError::Active(_)) => 4,
             Failure::Execute(ExecuteError::Write(_)) => 1,
             Failure::Refused(_) => 3,
             Failure::Conflict(_) => 4,

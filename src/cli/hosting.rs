@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::exit::Failure;
 use crate::cli::opening;
-use crate::control::Control;
+use crate::control::{Control, Kept};
 use crate::journal::{Durability, Journal};
 use crate::server::{self, App, Guard, Limits, Role, ServerNote, Token, WrittenNote};
 
@@ -39,6 +39,8 @@ pub struct Hosting {
     pub private: SocketAddr,
     servers: Vec<JoinHandle<()>>,
     note: Option<WrittenNote>,
+    /// Kafka's committed offsets follow as long as this is there.
+    mirror: Option<Kept>,
 }
 
 impl Hosting {
@@ -51,6 +53,7 @@ impl Hosting {
         public: Option<Public>,
     ) -> Result<Hosting, Failure> {
         let journal = control.journal.id();
+        let mirror = control.mirror.keep(&control);
         let app = App::new(control, brokers);
         let mut servers = Vec::new();
         let mut serve = |listener: TcpListener, guard: Guard| {
@@ -72,7 +75,7 @@ impl Hosting {
                 None
             }
         };
-        Ok(Hosting { app, public, private, servers, note })
+        Ok(Hosting { app, public, private, servers, note, mirror })
     }
 
     /// What is served.
@@ -88,6 +91,8 @@ impl Hosting {
             // One that panicked has ended too.
             let _ = server.await;
         }
+        // What Kafka has not been told yet is told, within a bound.
+        let _ = tokio::task::spawn_blocking(move || drop(self.mirror)).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::broker::TopicSelector;
+use crate::broker::{KafkaGroup, TopicSelector};
 use crate::cli::args::{IsolationArg, duration};
 use crate::offset::Group;
 use crate::reconcile::{HeadReset, HoleReset, MissingReset, NewGroup, RecreatedReset, Reset, TailReset};
@@ -41,6 +41,10 @@ pub struct PolicyArgs {
     /// When a hole below the position holds records: reread, skip or fail
     #[arg(long, default_value = "reread", value_name = "POLICY", help_heading = "Where to start")]
     reset_hole: HoleReset,
+    /// The Kafka group whose committed offsets follow, for lag charts; none for none [default: the one before; at first the
+    /// group's own name if its app is default, else none]
+    #[arg(long, value_name = "NAME")]
+    kafka_group: Option<KafkaGroup>,
     /// Accept this cluster in place of the group's, by its id
     #[arg(long, value_name = "ID", help_heading = "Where to start")]
     accept_cluster: Option<String>,
@@ -64,6 +68,7 @@ impl PolicyArgs {
                 hole: self.reset_hole,
             },
             isolation: self.isolation.map(Into::into),
+            kafka_group: self.kafka_group.clone(),
             accept_cluster: self.accept_cluster.clone(),
             dry_run,
         }

@@ -14,9 +14,11 @@ use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::seat::{Answer, Ask, Needs, PlaceArgs, Problem, Seat};
-use crate::offset::Group;
+use crate::offset::{Group, Seq};
 use crate::rollback::{PlanRequest, Scope};
-use crate::wire::{ExecuteBody, PlanAnswer, RollbackBody};
+use crate::wire::{
+    EntriesAnswer, ExecuteBody, ExecutedAnswer, KafkaAnswer, KafkaBody, KafkaWord, PlanAnswer, RollbackBody,
+};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -54,6 +56,9 @@ pub struct Rollback {
     /// Ask no broker; the next start looks
     #[arg(long, help_heading = "What may happen")]
     unchecked: bool,
+    /// Set Kafka's committed offsets too, wait for that and read them back; refused while the Kafka group has live members
+    #[arg(long, help_heading = "What may happen")]
+    kafka: bool,
     /// Keep the group stopped afterwards, until `tidelog release`
     #[arg(long, help_heading = "What may happen")]
     hold: bool,
@@ -72,8 +77,16 @@ pub struct Rollback {
     /// Ask nothing
     #[arg(short, long, requires = "execute", help_heading = "Execution")]
     yes: bool,
+    /// Set Kafka's committed offsets for a rollback again, by the seq of its entry; nothing else is done
+    #[arg(
+        long,
+        conflicts_with_all = ["target", "topic", "kafka", "hold", "execute", "allow_clamp", "leave_unmovable", "unchecked"],
+        value_name = "SEQ",
+        help_heading = "Execution"
+    )]
+    repeat_kafka: Option<Seq>,
     #[command(flatten)]
-    kafka: KafkaArgs,
+    client: KafkaArgs,
 }
 
 /// The plan that is to be executed.
@@ -89,9 +102,12 @@ enum Agreed {
 impl Rollback {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
+        if let Some(seq) = self.repeat_kafka {
+            return self.repeat_kafka(out, &group, seq);
+        }
         let (body, agreed) = self.body(&group)?;
         let target = body.to.clone().target()?.to_string();
-        let needs = Needs { kafka: (!body.unchecked).then_some(&self.kafka), ..Needs::default() };
+        let needs = Needs { kafka: (!body.unchecked).then_some(&self.client), ..Needs::default() };
         let seat = Seat::take(&self.place, &needs)?;
         let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
         match self.reason {
@@ -100,11 +116,30 @@ impl Rollback {
         }
     }
 
+    /// Sets Kafka's committed offsets for the rollback that entry `seq` of this group is.
+    fn repeat_kafka(&self, out: &mut Out, group: &Group, seq: Seq) -> Result<(), Failure> {
+        let needs = Needs { kafka: Some(&self.client), must_look: true, ..Needs::default() };
+        let seat = Seat::take(&self.place, &needs)?;
+        let entry = Ask::of(group, "/entries").with("order", Some("asc"));
+        let entry = entry.with("cursor", Some(seq.previous())).with("limit", Some(1));
+        let newest: EntriesAnswer = seat.ask(entry)?.read()?;
+        if newest.entries.first().is_none_or(|entry| entry.seq != seq) {
+            return Err(Failure::Usage(format!("--repeat-kafka {seq}: no entry of group {group}")));
+        }
+        let answer = seat.ask(Ask::get(&format!("/v1/rollbacks/{seq}/kafka")).post(&KafkaBody {})?)?;
+        let set: KafkaAnswer = answer.read()?;
+        match self.output.output {
+            NestedFormat::Json => answer.print(out)?,
+            NestedFormat::Table => show::kafka(out, &set)?,
+        }
+        kafka_done(out, group, &set)
+    }
+
     /// What is asked for, and what has been agreed to.
     fn body(&self, group: &Group) -> Result<(RollbackBody, Agreed), Failure> {
         if let Some(file) = self.plan.as_deref().filter(|plan| std::path::Path::new(plan).is_file()) {
             let flags = self.target.is_given() || !self.topic.is_empty();
-            if flags || self.allow_clamp || self.leave_unmovable || self.unchecked || self.hold {
+            if flags || self.allow_clamp || self.leave_unmovable || self.unchecked || self.hold || self.kafka {
                 let why = "holds target, scope and what may happen; give none of these as flags";
                 return Err(Failure::Usage(format!("--plan {file}: the file {why}")));
             }
@@ -121,6 +156,7 @@ impl Rollback {
             leave_unmovable: self.leave_unmovable,
             unchecked: self.unchecked,
             hold: self.hold,
+            kafka: self.kafka,
             ..PlanRequest::new(group.clone(), self.target.target()?)
         };
         let agreed = match &self.plan {
@@ -205,9 +241,14 @@ impl Steps<'_> {
             Err(Failure::Problem(problem)) => return Err(self.explain(problem)?),
             Err(failure) => return Err(failure),
         };
+        let executed: ExecutedAnswer = answer.read()?;
         match self.format {
-            NestedFormat::Json => answer.print(self.out),
-            NestedFormat::Table => show::executed(self.out, self.group, &answer.read()?),
+            NestedFormat::Json => answer.print(self.out)?,
+            NestedFormat::Table => show::executed(self.out, self.group, &executed)?,
+        }
+        match &executed.kafka {
+            Some(set) => kafka_done(self.out, self.group, set),
+            None => Ok(()),
         }
     }
 
@@ -245,7 +286,24 @@ impl Steps<'_> {
 }
 
 fn not_executable(plan: &PlanAnswer) -> Failure {
-    Failure::Refused(format!("the plan can't be executed:\n{}", show::why_not(plan)))
+    let why = format!("the plan can't be executed:\n{}", show::why_not(plan));
+    if plan.members.is_empty() { Failure::Refused(why) } else { Failure::Conflict(why) }
+}
+
+/// Fails where Kafka does not hold what it should: the group has moved all the same.
+fn kafka_done(out: &mut Out, group: &Group, set: &KafkaAnswer) -> Result<(), Failure> {
+    let failed = set.partitions.iter().filter(|partition| partition.error.is_some()).count();
+    let what = match set.state {
+        KafkaWord::Done => return Ok(()),
+        KafkaWord::Pending => "they are pending".to_owned(),
+        KafkaWord::Failed => format!("they are not set for {failed} of {} partitions", set.partitions.len()),
+    };
+    out.flush()?;
+    Err(Failure::Broken(format!(
+        "group {group} is moved in the journal, but not Kafka's committed offsets: {what}; repeat with tidelog rollback \
+         {group} --repeat-kafka {}",
+        set.of
+    )))
 }
 
 /// Asks the person at the terminal; anything but a yes is a no.

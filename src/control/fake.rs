@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::broker::{Ask, Broker, Look, PartitionLook, Seen, TopicLook};
+use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook};
 use crate::commit::{Commit, Receipt};
-use crate::control::{Control, Limits};
+use crate::control::{Control, Limits, Mirror};
 use crate::entry::{Body, Correction, Draft, Move, TopicChange};
 use crate::journal::{Clock, CommitError, Durability, Journal, Options};
 use crate::offset::{Epoch, Group, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition};
@@ -50,7 +50,7 @@ impl World {
         let journal = Journal::open(dir.path(), options).unwrap();
         let broker = Arc::new(FakeBroker::default());
         let limits = Limits { deadline: DEADLINE, second_look: Duration::ZERO };
-        let control = Control { journal, broker: Some(broker.clone()), limits, clock };
+        let control = Control { journal, broker: Some(broker.clone()), limits, clock, mirror: Mirror::default() };
         World { control, broker, group: Group::new("default", "g").unwrap(), clock: millis, _dir: dir }
     }
 
@@ -115,11 +115,38 @@ pub struct FakeBroker {
     times: Mutex<BTreeMap<Timestamp, u64>>,
     silent: Mutex<bool>,
     unknown: AtomicUsize,
+    /// The groups of Kafka.
+    pub kafka: Mutex<FakeGroups>,
     /// How often it was looked at.
     pub looks: AtomicUsize,
 }
 
+/// What it holds of Kafka's own groups.
+pub struct FakeGroups {
+    pub committed: BTreeMap<(String, TopicPartition), Offset>,
+    pub members: Seen<Vec<Member>>,
+    /// Topics whose offsets it refuses to set.
+    pub refuses: BTreeSet<TopicName>,
+    /// The offsets of each request to set some.
+    pub writes: Vec<Vec<u64>>,
+    /// What happens while the next of them is under way.
+    pub during: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Default for FakeGroups {
+    fn default() -> Self {
+        let (committed, refuses, writes) = Default::default();
+        FakeGroups { committed, members: Seen::Known(Vec::new()), refuses, writes, during: None }
+    }
+}
+
 impl FakeBroker {
+    /// What Kafka holds as committed for group `g`.
+    pub fn held(&self, name: &str) -> Option<u64> {
+        let at = TopicPartition::new(topic(name), 0);
+        self.kafka.lock().unwrap().committed.get(&("g".to_owned(), at)).map(|offset| offset.as_u64())
+    }
+
     pub fn log(&self, name: &str, earliest: u64, latest: u64) {
         let mut topics = self.topics.lock().unwrap();
         let found = topics.get_mut(&topic(name)).unwrap();
@@ -191,10 +218,37 @@ impl Broker for FakeBroker {
 
     fn committed(
         &self,
-        _group: &Group,
+        kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
         _deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>> {
-        partitions.iter().map(|at| (at.clone(), Seen::Absent)).collect()
+        let kafka = self.kafka.lock().unwrap();
+        let held = |at: &TopicPartition| kafka.committed.get(&(kafka_group.to_owned(), at.clone())).copied();
+        partitions.iter().map(|at| (at.clone(), held(at).map_or(Seen::Absent, Seen::Known))).collect()
+    }
+
+    fn commit(
+        &self,
+        kafka_group: &str,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+        _deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Result<(), String>> {
+        let during = self.kafka.lock().unwrap().during.take();
+        during.into_iter().for_each(|during| during());
+        let mut kafka = self.kafka.lock().unwrap();
+        kafka.writes.push(offsets.values().map(|offset| offset.as_u64()).collect());
+        let mut done = BTreeMap::new();
+        for (at, offset) in offsets {
+            let refused = kafka.refuses.contains(&at.topic);
+            if !refused {
+                kafka.committed.insert((kafka_group.to_owned(), at.clone()), *offset);
+            }
+            done.insert(at.clone(), if refused { Err("unknown member".to_owned()) } else { Ok(()) });
+        }
+        done
+    }
+
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
+        self.kafka.lock().unwrap().members.clone()
     }
 }

@@ -8,12 +8,14 @@ mod tests;
 
 use self::ask::Asked;
 pub use self::error::{ExecuteError, OldestBatch, PlanError};
+use super::mirror::{self, KafkaSet};
 use super::{Control, UnknownGroup, check_reason};
+use crate::broker::{Member, Seen};
 use crate::entry::{Body, Entry, Move};
 use crate::journal::{DecideError, ReadError};
-use crate::offset::{Epoch, Group, Seq, free_name};
+use crate::offset::{Epoch, Group, Invalid, Seq, free_name};
 use crate::positions::GroupState;
-use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refused};
+use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refusal, Refused};
 
 /// Past this the journal's clock and the machine's are said to differ.
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
@@ -31,6 +33,8 @@ pub struct Executed {
     pub moves: Vec<Move>,
     /// Whether the machine's clock and the journal's differ by over a minute.
     pub clock_uncertain: bool,
+    /// What setting Kafka's committed offsets came to, where that was asked for and something moved.
+    pub kafka: Option<KafkaSet>,
 }
 
 /// What `request` would do now. Changes nothing.
@@ -41,9 +45,53 @@ pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> 
     request.check()?;
     let group = known_group(control, &request.group)?;
     let asked = Asked::new(control, &request, &group)?;
+    let members = members(control, &request, &group)?;
     let mut plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
     plan.clock_uncertain = clock_uncertain(control, plan.moment.map(|moment| moment.seq))?;
-    Ok(plan)
+    Ok(members.in_the_way_of(plan))
+}
+
+/// Who is in the Kafka group whose offsets a request would set.
+enum Members {
+    /// Nobody, or nobody needs to know.
+    None,
+    /// These are live.
+    Live(String, Vec<Member>),
+    /// Kafka did not say.
+    Unknown(String, String),
+}
+
+fn members(control: &Control, request: &PlanRequest, group: &GroupState) -> Result<Members, PlanError> {
+    if !request.kafka {
+        return Ok(Members::None);
+    }
+    let name = group.kafka_group.clone().ok_or_else(|| mirror::not_followed(&request.group))?;
+    let Some(broker) = &control.broker else {
+        let why = "setting Kafka's committed offsets needs a broker, and none is set";
+        return Err(Invalid::new("kafka", true, why).into());
+    };
+    Ok(match broker.members(&name, control.limits.deadline) {
+        Seen::Known(members) if members.is_empty() => Members::None,
+        Seen::Absent => Members::None,
+        Seen::Known(members) => Members::Live(name, members),
+        Seen::Failed(why) => Members::Unknown(name, why),
+    })
+}
+
+impl Members {
+    /// The plan with them in its way.
+    fn in_the_way_of(&self, mut plan: Plan) -> Plan {
+        let why = match self {
+            Members::None => return plan,
+            Members::Live(name, members) => {
+                plan.members.clone_from(members);
+                mirror::members_text(name, members)
+            }
+            Members::Unknown(name, why) => mirror::unknown_text(name, why),
+        };
+        plan.refusals.insert(0, Refusal { at: None, outcome: None, why });
+        plan
+    }
 }
 
 /// Executes `request`, which a plan gave to execute, with the plan's id; without one, whatever its plan is by now.
@@ -61,9 +109,19 @@ pub fn execute(
     loop {
         let group = known_group(control, &request.group)?;
         if let Some(seq) = plan.and_then(|plan| rollback::executed(&group, plan)) {
-            return receipt(control, &group, seq, clock_uncertain(control, None).map_err(PlanError::from)?);
+            let uncertain = clock_uncertain(control, None).map_err(PlanError::from)?;
+            return receipt(control, &request.group, &group, seq, uncertain);
         }
         let asked = Asked::new(control, &request, &group)?;
+        let members = members(control, &request, &group)?;
+        if !matches!(members, Members::None) {
+            let plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
+            let plan = Box::new(members.in_the_way_of(plan));
+            return Err(match members {
+                Members::Live(..) => ExecuteError::Active(plan),
+                Members::None | Members::Unknown(..) => ExecuteError::Refused(plan),
+            });
+        }
         let clock_uncertain =
             clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;
         let order = Order {
@@ -75,13 +133,19 @@ pub fn execute(
             reason: reason.to_owned(),
         };
         let refused = match control.journal.decide(move |state| rollback::decide(state, &order)) {
-            Ok((entries, Decided::Moves)) => return Ok(executed(entries.first(), clock_uncertain)),
+            Ok((entries, Decided::Moves)) => {
+                let moved = executed(entries.first(), clock_uncertain);
+                return Ok(Executed { kafka: moved.seq.and_then(|seq| kafka(control, &request, seq)), ..moved });
+            }
             Ok((held, Decided::NothingToDo(epoch))) => {
                 let seq = held.first().map(|entry| entry.seq);
-                return Ok(Executed { seq, epoch, repeated: false, moves: Vec::new(), clock_uncertain });
+                let moves = Vec::new();
+                return Ok(Executed { seq, epoch, repeated: false, moves, clock_uncertain, kafka: None });
             }
             // Its entry is published by now, as a decision is answered after all that it saw.
-            Ok((_, Decided::Repeated(seq))) => return receipt(control, &group, seq, clock_uncertain),
+            Ok((_, Decided::Repeated(seq))) => {
+                return receipt(control, &request.group, &group, seq, clock_uncertain);
+            }
             Err(DecideError::Unavailable(error)) => return Err(error.into()),
             Err(DecideError::Refused(refused)) => refused,
         };
@@ -109,16 +173,42 @@ fn executed(entry: Option<&Entry>, clock_uncertain: bool) -> Executed {
         unreachable!("a plan that moves a group is executed by a rolled_back entry")
     };
     let moves = rolled_back.correction.moves.clone();
-    Executed { seq: Some(*seq), epoch: *epoch, repeated: false, moves, clock_uncertain }
+    Executed { seq: Some(*seq), epoch: *epoch, repeated: false, moves, clock_uncertain, kafka: None }
+}
+
+/// Sets Kafka's committed offsets as part of rollback `seq`, where that is asked for. The group has moved, whatever comes
+/// of it: what could not even be tried stays pending.
+fn kafka(control: &Control, request: &PlanRequest, seq: Seq) -> Option<KafkaSet> {
+    if !request.kafka {
+        return None;
+    }
+    match mirror::set_kafka(control, seq) {
+        Ok(set) => Some(set),
+        Err(why) => {
+            tracing::warn!("Kafka's committed offsets are not set for rollback {seq}: {why}");
+            mirror::newest_result(control, &request.group, seq).ok()
+        }
+    }
 }
 
 /// The first receipt of a plan that entry `seq` executed. Its moves are empty once the entry is pruned.
-fn receipt(control: &Control, group: &GroupState, seq: Seq, clock_uncertain: bool) -> Result<Executed, ExecuteError> {
+fn receipt(
+    control: &Control,
+    name: &Group,
+    group: &GroupState,
+    seq: Seq,
+    clock_uncertain: bool,
+) -> Result<Executed, ExecuteError> {
     let first = match control.journal.entry(seq).map_err(PlanError::from)? {
-        Some(entry) => executed(Some(&entry), clock_uncertain),
+        Some(entry) => {
+            let with_kafka = matches!(&entry.body, Body::RolledBack(rolled_back) if rolled_back.kafka);
+            let set = || mirror::newest_result(control, name, seq).map_err(PlanError::from);
+            let kafka = if with_kafka { Some(set()?) } else { None };
+            Executed { kafka, ..executed(Some(&entry), clock_uncertain) }
+        }
         None => {
-            let moves = Vec::new();
-            Executed { seq: Some(seq), epoch: group.epoch, repeated: true, moves, clock_uncertain }
+            let (moves, kafka) = (Vec::new(), None);
+            Executed { seq: Some(seq), epoch: group.epoch, repeated: true, moves, clock_uncertain, kafka }
         }
     };
     Ok(Executed { repeated: true, ..first })

@@ -1,6 +1,7 @@
 //! Starting a group, and looking after it while it is read: takes looks until a decision is possible, and runs that in the
 //! journal's writer.
 
+mod behind;
 mod evidence;
 mod running;
 #[cfg(test)]
@@ -12,12 +13,12 @@ use std::time::{Duration, Instant};
 use self::evidence::{Evidence, Looks};
 pub use self::running::{Fenced, LookError, Looked, look_while_running};
 use super::{Control, UnknownGroup};
-use crate::broker::{Broker, TopicSelector};
+use crate::broker::{Broker, KafkaGroup, TopicSelector};
 use crate::entry::{Draft, Finding};
 use crate::journal::{DecideError, WriteError};
 use crate::offset::{Epoch, Group, Invalid, Isolation, Seq, free_name};
 use crate::positions::{GroupState, Hold, State};
-use crate::reconcile::{self, Decided, Decision, NewGroup, Occasion, Policy, StartPosition, Unsettled, Why};
+use crate::reconcile::{self, Decided, Decision, NewGroup, Occasion, Policy, StartPosition, Starter, Unsettled, Why};
 
 /// The first pause before a broker that did not say is asked again; it doubles up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -39,8 +40,17 @@ pub struct StartRequest {
     pub policy: Policy,
     /// What it reads; none keeps what the group reads.
     pub isolation: Option<Isolation>,
+    /// The Kafka group whose committed offsets follow the positions; none keeps the one that it has, which for a new group
+    /// of the default app is its own name.
+    pub kafka_group: Option<KafkaGroup>,
     /// Only say what would be done.
     pub dry_run: bool,
+}
+
+impl StartRequest {
+    fn starter(&self) -> Starter<'_> {
+        Starter { owner: &self.owner, isolation: self.isolation, kafka_group: self.kafka_group.as_ref() }
+    }
 }
 
 /// A group that may be read. All of it is in the journal, unless it was a dry run.
@@ -172,7 +182,8 @@ fn gather(control: &Control, broker: &dyn Broker, request: &StartRequest, looks:
     let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
     let evidence = Evidence::look(control, broker, request, looks, deadline);
     let evidence = evidence.into_holes(broker, deadline, usize::MAX);
-    Arc::new(evidence.new_group(broker, request, deadline))
+    let evidence = evidence.new_group(broker, control, request, deadline);
+    Arc::new(evidence.committed(broker, control, request, deadline))
 }
 
 /// Why nothing was decided.
@@ -269,19 +280,38 @@ fn rule(
     evidence: Option<&Evidence>,
 ) -> Result<(Vec<Draft>, Started), Undecided> {
     let group = state.groups.get(&request.group);
-    let StartRequest { topics, owner, policy, isolation, .. } = request;
+    let StartRequest { topics, policy, .. } = request;
+    check_kafka_group(state, request)?;
     let decision = match evidence {
-        Some(evidence) => {
-            let occasion = Occasion::Start { owner, isolation: *isolation };
-            reconcile::decide(&evidence.question(group, request, occasion))
-        }
-        None => reconcile::unchecked(&request.group, group, topics, policy, owner, *isolation)
+        Some(evidence) => reconcile::decide(&evidence.question(group, request, Occasion::Start(request.starter()))),
+        None => reconcile::unchecked(&request.group, group, topics, policy, request.starter())
             .map_err(Undecided::Invalid)?,
     };
-    let Decided { epoch, findings, starts, drafts, .. } = decided(decision)?;
+    let Decided { epoch, mut findings, starts, drafts, .. } = decided(decision)?;
+    if let (Some(group), Some(evidence)) = (group, evidence) {
+        findings.extend(behind::findings(group, &evidence.committed, &starts));
+    }
     let seen = evidence.and_then(|evidence| evidence.observed.look.cluster_id.known().cloned());
     let cluster_id = seen.or_else(|| group?.cluster_id.clone());
     Ok((drafts, Started { epoch, seq: state.seq, cluster_id, positions: starts, findings }))
+}
+
+/// Two groups that set the offsets of one Kafka group would undo each other's work.
+fn check_kafka_group(state: &State, request: &StartRequest) -> Result<(), Undecided> {
+    let Some(name) = request.starter().kafka_group(&request.group, state.groups.get(&request.group)) else {
+        return Ok(());
+    };
+    let same = |(other, group): &(&Group, &GroupState)| {
+        *other != &request.group && !group.retired && group.kafka_group.as_ref() == Some(&name)
+    };
+    match state.groups.iter().find(same) {
+        None => Ok(()),
+        Some((other, _)) => Err(Undecided::Invalid(Invalid::new(
+            "kafka_group",
+            &name,
+            format!("the offsets of this Kafka group follow group {other}; name another Kafka group, or none"),
+        ))),
+    }
 }
 
 fn decided(decision: Decision) -> Result<Decided, Undecided> {

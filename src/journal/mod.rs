@@ -138,7 +138,7 @@ impl Options {
 /// let epoch = Epoch::ZERO.next();
 /// let group = Some(loader.clone());
 /// journal.decide::<(), std::convert::Infallible>(move |_state| {
-///     let body = Body::Started { owner: "loader@host1".into(), isolation: Isolation::ReadCommitted };
+///     let body = Body::Started { owner: "loader@host1".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
 ///     Ok((vec![Draft { group, epoch, body }], ()))
 /// })?;
 /// let range = OffsetRange::new(TopicName::new("orders")?, 0, Offset::new(0)?, Offset::new(42)?)?;

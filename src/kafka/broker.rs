@@ -16,13 +16,16 @@ use std::time::{Duration, Instant};
 use super::hole::first_readable;
 use super::raw::{Code, Described, Handle, Listed, PartitionList};
 use super::{ClientConfig, ClientError};
-use crate::broker::{Ask, Broker, Look, PartitionLook, Seen, TopicLook, TopicSelector};
+use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector};
 use crate::journal::Clock;
-use crate::offset::{Group, Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
+use crate::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
 
 /// How long an answer that speaks of another leader is asked again: just after a topic was made or has grown, the client
 /// and the brokers do not agree yet.
 const LEADERS_SETTLE: Duration = Duration::from_secs(2);
+/// Partitions whose committed offsets are set by one request: Kafka writes them as one batch of records, about 100 bytes
+/// each, which has at most 1 MiB.
+const COMMITTED_AT_ONCE: usize = 2_000;
 /// The pause before asking again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -88,6 +91,36 @@ impl KafkaBroker {
         }
         let list = PartitionList::of(partitions.iter(), number);
         self.handle.list_offsets(&list, isolation, left(until)?).offsets()
+    }
+
+    /// Sets some committed offsets, asked again within `until` while the group's coordinator is only being made.
+    fn commit_some(
+        &self,
+        kafka_group: &str,
+        offsets: &[(&TopicPartition, &Offset)],
+        until: Instant,
+    ) -> BTreeMap<TopicPartition, Result<(), String>> {
+        let mut list = PartitionList::with_capacity(offsets.len());
+        offsets.iter().for_each(|(at, offset)| list.push_offset(at, **offset));
+        let answer = loop {
+            let answer = left(until).and_then(|left| self.handle.alter_committed(kafka_group, &list, left).altered());
+            let again = |code: &Code| code.is_about_coordinators() && Instant::now() + PAUSE < until;
+            match &answer {
+                Err(code) if again(code) => {}
+                Ok(listed) if listed.values().any(|set| set.as_ref().is_err_and(again)) => {}
+                _ => break answer,
+            }
+            thread::sleep(PAUSE);
+        };
+        let result = |at: &TopicPartition| match &answer {
+            Ok(listed) => listed.get(at).copied().unwrap_or(Err(Code::TIMED_OUT)),
+            Err(code) => Err(*code),
+        };
+        let told = |code: Code| match code {
+            Code::UNKNOWN_MEMBER => format!("{code}: the Kafka group has live members"),
+            code => code.to_string(),
+        };
+        offsets.iter().map(|(at, _)| ((*at).clone(), result(at).map(drop).map_err(told))).collect()
     }
 
     /// The ends of each partition's log.
@@ -224,7 +257,7 @@ impl Broker for KafkaBroker {
 
     fn committed(
         &self,
-        group: &Group,
+        kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>> {
@@ -232,7 +265,7 @@ impl Broker for KafkaBroker {
             return BTreeMap::new();
         }
         let list = PartitionList::of(partitions.iter(), -1);
-        let mut answer = self.handle.committed(group, &list, deadline).group_offsets();
+        let mut answer = self.handle.committed(kafka_group, &list, deadline).group_offsets();
         let found = partitions.iter().map(|at| {
             let found = match &mut answer {
                 Ok(listed) => listed.remove(at).unwrap_or(Err(Code::TIMED_OUT)),
@@ -241,6 +274,25 @@ impl Broker for KafkaBroker {
             (at.clone(), seen_or_absent(found.map_err(|code| code.to_string())))
         });
         found.collect()
+    }
+
+    fn commit(
+        &self,
+        kafka_group: &str,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+        deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Result<(), String>> {
+        let until = Instant::now() + deadline;
+        let offsets: Vec<_> = offsets.iter().collect();
+        offsets.chunks(COMMITTED_AT_ONCE).flat_map(|some| self.commit_some(kafka_group, some, until)).collect()
+    }
+
+    fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>> {
+        match self.handle.describe_group(kafka_group, deadline).members() {
+            Ok(members) => Seen::Known(members),
+            Err(code) if code.is_no_such_group() => Seen::Known(Vec::new()),
+            Err(code) => Seen::Failed(code.to_string()),
+        }
     }
 
     fn first_readable(

@@ -1,8 +1,8 @@
 //! What a decision gathers while the verdicts are asked, and the entries that it ends in.
 
 use crate::entry::{Body, Cause, Correction, Draft, Finding, Hole, Loss, LostRange, Move, TopicChange, Verdict};
-use crate::offset::{Epoch, Isolation, Offset, TopicId, TopicName};
-use crate::positions::{GroupState, TopicState};
+use crate::offset::{Epoch, Offset, TopicId, TopicName};
+use crate::positions::TopicState;
 use crate::reconcile::cluster::finding;
 use crate::reconcile::{Decided, Decision, Occasion, Question, StartPosition, Unsettled, Why};
 
@@ -163,9 +163,7 @@ impl<'a> Ruling<'a> {
         let state = self.question.state;
         let present = state.map_or_else(Default::default, |state| state.epoch);
         let (started, taken_over) = match self.question.occasion {
-            Occasion::Start { owner, isolation } => {
-                (started(state, owner, isolation), takes_over(state, owner, isolation))
-            }
+            Occasion::Start(starter) => (starter.entry(self.question.group, state), starter.takes_over(state)),
             Occasion::Running { .. } => (None, false),
         };
         let raised = taken_over || self.reconciled.correction.raises_epoch();
@@ -178,21 +176,4 @@ impl<'a> Ruling<'a> {
         let group = self.question.group;
         (epoch, bodies.map(|body| Draft { group: Some(group.clone()), epoch, body }).collect())
     }
-}
-
-/// Whether a start takes the group over, brings it back, or reads otherwise: then the epoch rises.
-pub(super) fn takes_over(state: Option<&GroupState>, owner: &str, isolation: Option<Isolation>) -> bool {
-    !state.is_some_and(|state| {
-        let reads_otherwise = isolation.is_some_and(|isolation| isolation != state.isolation);
-        state.owner.as_deref() == Some(owner) && !reads_otherwise && !state.retired
-    })
-}
-
-/// The entry of a start that takes the group over, or whose owner picks up an epoch that an operator raised; none where
-/// all stays.
-pub(super) fn started(state: Option<&GroupState>, owner: &str, isolation: Option<Isolation>) -> Option<Body> {
-    let picked_up = state.and_then(|state| Some(state.picked_up.as_ref()?.epoch == state.epoch)).unwrap_or(false);
-    let isolation = isolation.or(state.map(|state| state.isolation)).unwrap_or_default();
-    let stays = picked_up && !takes_over(state, owner, Some(isolation));
-    (!stays).then(|| Body::Started { owner: owner.to_owned(), isolation })
 }

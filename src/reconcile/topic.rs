@@ -161,7 +161,7 @@ impl<'a> Ruling<'a> {
             (Occasion::Running { undoubted: Some(undoubted), .. }, Some(newest)) if newest > undoubted => {
                 format!("; batches {}..{newest} may have been read from the one or the other", undoubted.next())
             }
-            (Occasion::Running { .. } | Occasion::Start { .. }, _) => String::new(),
+            (Occasion::Running { .. } | Occasion::Start(_), _) => String::new(),
         }
     }
 

@@ -2,12 +2,11 @@
 
 use crate::broker::TopicSelector;
 use crate::entry::{Body, Correction, Draft, Finding, Move, TopicChange, Verdict};
-use crate::offset::{Group, Invalid, Isolation, Offset, TopicId, TopicPartition};
+use crate::offset::{Group, Invalid, Offset, TopicId, TopicPartition};
 use crate::positions::{GroupState, Positions};
 use crate::reconcile::cluster::finding;
-use crate::reconcile::ruling::{started, takes_over};
 use crate::reconcile::topic::asked_names;
-use crate::reconcile::{Decided, Decision, NewGroup, Policy, StartPosition};
+use crate::reconcile::{Decided, Decision, NewGroup, Policy, StartPosition, Starter};
 
 /// Answers the positions of the topics asked for, without a look. Makes the group if it is new: given offsets become its
 /// positions, without them it has none yet. A retired topic that is named is back.
@@ -20,8 +19,7 @@ pub fn unchecked(
     state: Option<&GroupState>,
     topics: &[TopicSelector],
     policy: &Policy,
-    owner: &str,
-    isolation: Option<Isolation>,
+    starter: Starter<'_>,
 ) -> Result<Decision, Invalid> {
     if let Some(pattern) = topics.iter().find(|selector| matches!(selector, TopicSelector::Pattern(_))) {
         return Err(Invalid::new("topics", pattern, "a pattern needs a broker; name the topics"));
@@ -57,9 +55,9 @@ pub fn unchecked(
         correction.topics.push(TopicChange { topic, topic_id, new_incarnation: false });
     }
 
-    let started = started(state, owner, isolation);
+    let started = starter.entry(group, state);
     let present = state.map_or_else(Default::default, |state| state.epoch);
-    let epoch = if takes_over(state, owner, isolation) { present.next() } else { present };
+    let epoch = if starter.takes_over(state) { present.next() } else { present };
     let journaled = positions.iter().filter(|(at, _, _)| names.contains(&at.topic)).map(|(at, topic, partition)| {
         let replaying_until = partition.replaying_until;
         StartPosition { replaying_until, ..start(at, topic.topic_id, partition.position) }

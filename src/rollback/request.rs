@@ -17,7 +17,7 @@ pub struct PlanRequest {
     pub to: Target,
     /// What of it; empty for the whole group.
     pub scope: Vec<Scope>,
-    /// Whether Kafka's committed offsets are set as part of it. Refused as not in this version.
+    /// Whether Kafka's committed offsets are set as part of it, waited for and read back.
     pub kafka: bool,
     /// Whether `expired` and `beyond_end` go where they can.
     pub allow_clamp: bool,
@@ -60,8 +60,8 @@ impl PlanRequest {
 
     /// Refuses what no group could do.
     pub fn check(&self) -> Result<(), Invalid> {
-        if self.kafka {
-            return Err(Invalid::new("kafka", true, "setting Kafka's committed offsets is not in this version yet"));
+        if self.kafka && self.unchecked {
+            return Err(Invalid::new("unchecked", true, "to set Kafka's committed offsets the broker must be asked"));
         }
         if self.unchecked && self.to.needs_broker() {
             return Err(Invalid::new("unchecked", &self.to, "this target can't be found without asking the broker"));

@@ -226,7 +226,7 @@ impl Step {
                 "no broker was asked; unchecked moves it all the same, and the next start looks".to_owned(),
             ),
         };
-        (!allowed).then(|| Refusal { at: at.clone(), outcome: *outcome, why: format!("{at}: {why}") })
+        (!allowed).then(|| Refusal { at: Some(at.clone()), outcome: Some(*outcome), why: format!("{at}: {why}") })
     }
 
     /// The move that carries it out.

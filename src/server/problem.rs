@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::commit::Refused;
-use crate::control::{ExecuteError, PlanError, StartError, SteerError, UnknownGroup};
+use crate::control::{ExecuteError, PlanError, SetError, StartError, SteerError, UnknownGroup};
 use crate::journal::{CommitError, ReadError, WriteError};
 use crate::offset::{Group, Invalid};
 use crate::positions::Hold;
@@ -43,6 +43,8 @@ pub enum Kind {
     Held,
     /// The plan is another one by now.
     PlanOutdated,
+    /// A Kafka group has live members.
+    GroupActive,
     /// A policy or a plan says no.
     Refused,
     /// A body beyond the limit.
@@ -84,6 +86,7 @@ impl Kind {
             Kind::KeyConflict => ("key-conflict", StatusCode::CONFLICT, "The key was used for something else"),
             Kind::Held => ("held", StatusCode::CONFLICT, "The group is on hold"),
             Kind::PlanOutdated => ("plan-outdated", StatusCode::CONFLICT, "The plan is another one by now"),
+            Kind::GroupActive => ("group-active", StatusCode::CONFLICT, "The Kafka group has live members"),
             Kind::Refused => ("refused", StatusCode::CONFLICT, "Refused by a policy"),
             Kind::TooLarge => ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "That is too large"),
             Kind::UriTooLong => ("too-large", StatusCode::URI_TOO_LONG, "That is too large"),
@@ -294,8 +297,29 @@ impl From<ExecuteError> for Problem {
             ExecuteError::Write(error) => return error.into(),
             ExecuteError::Refused(plan) => (Kind::Refused, plan),
             ExecuteError::Outdated(plan) => (Kind::PlanOutdated, plan),
+            ExecuteError::Active(plan) => {
+                let answer = PlanAnswer::new(&plan.execute.group, &plan);
+                return Problem::new(Kind::GroupActive, detail).with("members", plan.members).with("plan", answer);
+            }
         };
         Problem::new(kind, detail).with("plan", PlanAnswer::new(&plan.execute.group, &plan))
+    }
+}
+
+impl From<SetError> for Problem {
+    fn from(error: SetError) -> Self {
+        let detail = error.to_string();
+        match error {
+            SetError::Invalid(invalid) => invalid.into(),
+            SetError::Active { kafka_group, members } => {
+                Problem::new(Kind::GroupActive, detail).with("members", members).with("kafka_group", kafka_group)
+            }
+            SetError::Unknown { kafka_group, .. } => {
+                Problem::new(Kind::Refused, detail).with("refusal", "members-unknown").with("kafka_group", kafka_group)
+            }
+            SetError::Read(error) => error.into(),
+            SetError::Write(error) => error.into(),
+        }
     }
 }
 

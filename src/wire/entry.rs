@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{self, Body, Correction, Finding, KafkaOutcome, Note};
 use crate::offset::{BatchNumber, Epoch, Isolation, OffsetRange, Seq, Timestamp, TopicName};
+use crate::wire::KafkaWord;
 
 /// A batch: `batch`, `seq`, `batch_time`, `recorded_at`, `epoch`, `key`, `ranges`, `notes`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,6 +88,7 @@ pub enum Own {
     Started {
         owner: String,
         isolation: Isolation,
+        kafka_group: Option<String>,
     },
     Reconciled {
         findings: Vec<Finding>,
@@ -104,7 +106,7 @@ pub enum Own {
         actor: String,
         reason: String,
         undoes: Option<Seq>,
-        kafka: bool,
+        kafka: Option<KafkaWord>,
         #[serde(flatten)]
         correction: Correction,
     },
@@ -148,10 +150,11 @@ impl From<Body> for Own {
             Body::Batch(entry::Batch { batch, batch_time, key, ranges, notes, firsts: _, topic_ids: _ }) => {
                 Own::Batch { batch, batch_time, key, ranges, notes }
             }
-            Body::Started { owner, isolation } => Own::Started { owner, isolation },
+            Body::Started { owner, isolation, kafka_group } => Own::Started { owner, isolation, kafka_group },
             Body::Reconciled { findings, correction } => Own::Reconciled { findings, correction },
             Body::PartitionsAdded { findings, correction } => Own::PartitionsAdded { findings, correction },
             Body::RolledBack(entry::RolledBack { plan, target, actor, reason, undoes, kafka, correction }) => {
+                let kafka = kafka.then_some(KafkaWord::Pending);
                 Own::RolledBack { plan, target, actor, reason, undoes, kafka, correction }
             }
             Body::KafkaResult { of, partitions } => Own::KafkaResult { of, partitions },

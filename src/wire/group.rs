@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::entry::{self, Body};
 use crate::offset::{BatchNumber, Epoch, Group, Isolation, OffsetRange, Seq, Timestamp, TopicName};
 use crate::positions::{GroupState, Hold, PickedUp};
-use crate::wire::Count;
+use crate::wire::{Count, MirrorAnswer};
 
 /// How a group is doing, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,8 @@ pub struct GroupSummary {
     pub isolation: Isolation,
     /// Its cluster.
     pub cluster_id: Option<String>,
+    /// The Kafka group whose committed offsets follow; null where none does.
+    pub kafka_group: Option<String>,
     /// Its newest batch.
     pub last_batch: Option<LastBatch>,
     /// Its topics.
@@ -123,6 +125,8 @@ pub struct GroupAnswer {
     pub summary: GroupSummary,
     /// What is on the broker and not in the journal yet: starting again takes it in.
     pub growth: Vec<Grown>,
+    /// How Kafka's committed offsets follow; null where no Kafka group does, or no broker is set.
+    pub mirror: Option<MirrorAnswer>,
     /// The last commit that was fenced since the server began.
     pub last_fenced: Option<LastFenced>,
     /// How many were.
@@ -178,6 +182,7 @@ impl GroupSummary {
             picked_up: state.picked_up.clone(),
             isolation: state.isolation,
             cluster_id: state.cluster_id.clone(),
+            kafka_group: state.kafka_group.clone(),
             last_batch,
             topics: state.positions.topics.iter().map(topic).collect(),
             open_holes: Count(state.positions.open_holes() as u64),

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::broker::Member;
 use crate::control::Executed;
 use crate::offset::{Epoch, Group, Offset, Seq, TopicName};
 use crate::rollback::{self, Outcome, Plan};
-use crate::wire::{AsOf, Count, RollbackBody};
+use crate::wire::{AsOf, Count, KafkaAnswer, RollbackBody};
 
 /// A plan: what a rollback would do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,21 +33,21 @@ pub struct PlanAnswer {
     pub partitions: Vec<PlannedLine>,
     /// The sums.
     pub totals: TotalsLine,
-    /// Live members of the group in Kafka; always empty in this version, which does not touch Kafka's offsets.
-    pub members: Vec<String>,
+    /// Live members of the Kafka group, which are in the way of setting its offsets; asked for only with `kafka`.
+    pub members: Vec<Member>,
     /// What to send to execute it.
     pub execute: RollbackBody,
 }
 
-/// Why a partition keeps a plan from being executed.
+/// What keeps a plan from being executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefusalLine {
-    /// The topic.
-    pub topic: TopicName,
-    /// The partition.
-    pub partition: u32,
-    /// What is wrong with it.
-    pub outcome: Outcome,
+    /// The topic; null where the whole group is meant.
+    pub topic: Option<TopicName>,
+    /// The partition; null likewise.
+    pub partition: Option<u32>,
+    /// What is wrong with it; null likewise.
+    pub outcome: Option<Outcome>,
     /// The same for a person, with what would allow it.
     pub why: String,
 }
@@ -113,7 +114,7 @@ impl PlanAnswer {
                 lost: Count(totals.lost),
                 partitions: Count(totals.partitions),
             },
-            members: Vec::new(),
+            members: plan.members.clone(),
             execute: RollbackBody::new(&plan.execute, Some(plan.id.clone())),
         }
     }
@@ -122,8 +123,8 @@ impl PlanAnswer {
 impl From<&rollback::Refusal> for RefusalLine {
     fn from(refusal: &rollback::Refusal) -> Self {
         RefusalLine {
-            topic: refusal.at.topic.clone(),
-            partition: refusal.at.partition,
+            topic: refusal.at.as_ref().map(|at| at.topic.clone()),
+            partition: refusal.at.as_ref().map(|at| at.partition),
             outcome: refusal.outcome,
             why: refusal.why.clone(),
         }
@@ -160,7 +161,7 @@ pub struct ExecutedAnswer {
     /// What moved.
     pub partitions: Vec<MovedLine>,
     /// What setting Kafka's committed offsets came to; null where that was not asked for.
-    pub kafka: Option<()>,
+    pub kafka: Option<KafkaAnswer>,
 }
 
 /// A partition that moved.
@@ -190,7 +191,7 @@ impl From<&Executed> for ExecutedAnswer {
             repeated: executed.repeated,
             clock_uncertain: executed.clock_uncertain,
             partitions: executed.moves.iter().map(moved).collect(),
-            kafka: None,
+            kafka: executed.kafka.as_ref().map(KafkaAnswer::from),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::broker::KafkaGroup;
 use crate::control::{StartRequest, Started};
 use crate::entry::{Finding, Verdict};
 use crate::offset::{Epoch, Group, Invalid, Isolation, Offset, Seq, TopicId, TopicName};
@@ -25,6 +26,9 @@ pub struct StartBody {
     /// What it reads; null keeps what the group reads.
     #[serde(default)]
     pub isolation: Option<Isolation>,
+    /// The Kafka group whose committed offsets follow, or `none`; null keeps the one that the group has.
+    #[serde(default)]
+    pub kafka_group: Option<KafkaGroup>,
     /// The id of the cluster that the group may move to.
     #[serde(default)]
     pub accept_cluster: Option<String>,
@@ -46,6 +50,7 @@ impl StartBody {
             owner: self.owner,
             policy: Policy { new_group: self.new_group, reset: self.reset, accept_cluster: self.accept_cluster },
             isolation: self.isolation,
+            kafka_group: self.kafka_group,
             dry_run: self.dry_run,
         })
     }

@@ -41,7 +41,7 @@ fn a_start_is_asked_for_with_everything_or_with_little() {
     let full = r#"{"topics": ["orders", "^audit-.*"], "owner": "loader@host1:4711",
         "new_group": {"offsets": [{"topic": "orders", "partition": 0, "offset": "5"}]},
         "reset": {"head": "fail", "tail": "latest", "recreated": "earliest", "missing": "skip", "hole": "skip"},
-        "isolation": "read_uncommitted", "accept_cluster": "GlwF", "dry_run": true}"#;
+        "isolation": "read_uncommitted", "kafka_group": "lag", "accept_cluster": "GlwF", "dry_run": true}"#;
     there_and_back::<StartBody>(full);
     let request = serde_json::from_str::<StartBody>(full).unwrap().request(group()).unwrap();
     assert_eq!(format!("{:?} {}", request.topics, request.owner), "[orders, ^audit-.*] loader@host1:4711");
@@ -83,12 +83,13 @@ fn a_group_by_itself_is_a_summary_and_more() {
     let summary = r#""group": "loader", "app": "default", "epoch": "3", "state": "held",
         "held": {"reason": "r", "actor": "ann", "since": "2026-11-30T10:00:00Z", "seq": "7"}, "owner": "o",
         "picked_up": {"epoch": "3", "owner": null, "at": "2026-11-30T10:00:00Z"}, "isolation": "read_committed",
-        "cluster_id": null, "last_batch": {"batch": "7", "seq": "121", "batch_time": null,
+        "cluster_id": null, "kafka_group": "loader", "last_batch": {"batch": "7", "seq": "121", "batch_time": null,
             "recorded_at": "2026-11-30T10:00:00Z"},
         "topics": [{"topic": "orders", "partitions": 2, "retired": false}], "open_holes": "0", "losses_open": "1""#;
     there_and_back::<GroupSummary>(&format!("{{{summary}}}"));
     there_and_back::<GroupAnswer>(&format!(
         r#"{{{summary}, "growth": [{{"topic": "orders", "partition": 2}}],
+        "mirror": {{"written_at": "2026-11-30T10:00:00Z", "error": null, "failures": "2"}},
         "last_fenced": {{"at": "2026-11-30T10:00:00Z", "epoch": "2",
             "ranges": [{{"topic": "orders", "partition": 0, "from_offset": "0", "until_offset": "5"}}]}},
         "fenced_total": "1"}}"#

@@ -54,7 +54,7 @@ pub fn journal_of(program: &Program, batches: i64) {
     };
     let draft = |body| Draft { group: Some(group.clone()), epoch, body };
     let drafts = vec![
-        draft(Body::Started { owner: "a".to_owned(), isolation: Isolation::ReadCommitted }),
+        draft(Body::Started { owner: "a".to_owned(), isolation: Isolation::ReadCommitted, kafka_group: None }),
         draft(Body::Reconciled { findings: Vec::new(), correction }),
     ];
     journal.decide(move |_| Ok::<_, Infallible>((drafts, ()))).expect("appended");

@@ -131,7 +131,7 @@ fn add_a_held_group(journal: &Path) {
     let group = Group::new("other app", "we/ird %?#|ü").expect("legal");
     let draft = |body| Draft { group: Some(group.clone()), epoch: Epoch::ZERO.next(), body };
     let drafts = vec![
-        draft(Body::Started { owner: "b".to_owned(), isolation: Isolation::ReadCommitted }),
+        draft(Body::Started { owner: "b".to_owned(), isolation: Isolation::ReadCommitted, kafka_group: None }),
         draft(Body::Held { reason: "mending the sink".to_owned(), actor: "ann".to_owned() }),
     ];
     journal.decide(move |_| Ok::<_, std::convert::Infallible>((drafts, ()))).expect("appended");

@@ -44,7 +44,8 @@ fn topic(name: &str) -> TopicName {
 fn nth(state: &State, seq: u64) -> Step {
     let group = group(if seq % 29 == 28 { GROUPS - 1 } else { seq % (GROUPS - 1) });
     let Some(present) = state.groups.get(&group) else {
-        let body = Body::Started { owner: format!("owner-{seq}"), isolation: Isolation::ReadCommitted };
+        let body =
+            Body::Started { owner: format!("owner-{seq}"), isolation: Isolation::ReadCommitted, kafka_group: None };
         return Step::Decide(Draft { group: Some(group), epoch: Epoch::ZERO.next(), body });
     };
     let decide = |epoch, body| Step::Decide(Draft { group: Some(group.clone()), epoch, body });

@@ -20,7 +20,7 @@ fn open(dir: &Path) -> Result<Journal, OpenError> {
 }
 
 fn start(journal: &Journal) {
-    let body = Body::Started { owner: "a".into(), isolation: Isolation::ReadCommitted };
+    let body = Body::Started { owner: "a".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
     let draft = Draft { group: Some(group()), epoch: Epoch::ZERO.next(), body };
     journal.decide::<(), String>(move |_| Ok((vec![draft], ()))).expect("an entry");
 }

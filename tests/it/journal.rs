@@ -29,7 +29,7 @@ pub fn start(journal: &Journal) {
     let draft = Draft {
         group: Some(group()),
         epoch: Epoch::ZERO.next(),
-        body: Body::Started { owner: "a test".into(), isolation: Isolation::ReadCommitted },
+        body: Body::Started { owner: "a test".into(), isolation: Isolation::ReadCommitted, kafka_group: None },
     };
     journal.decide::<(), String>(move |_| Ok((vec![draft], ()))).expect("a start");
 }
@@ -306,7 +306,7 @@ fn an_interval_is_kept_while_requests_queue_up() {
 fn what_is_too_large_is_told_so_and_the_journal_goes_on() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let journal = started(dir.path(), options());
-    let body = Body::Started { owner: "a test".into(), isolation: Isolation::ReadCommitted };
+    let body = Body::Started { owner: "a test".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
     let draft = Draft { group: Some(group()), epoch: Epoch::ZERO.next(), body };
     let refused = journal.decide::<(), String>(move |_| Ok((vec![draft; 70_000], ()))).expect_err("too many");
     let expected = "a decision of 70000 entries can't be written; the limit is 65535; nothing was written";

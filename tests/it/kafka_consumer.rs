@@ -156,7 +156,7 @@ fn another_owner_that_starts_while_it_takes_new_positions_keeps_the_group() {
     std::thread::sleep(Duration::from_millis(250)); // It is asking the broker by now.
     let group = setup.group.clone();
     let taken_over = setup.journal.decide(move |state| {
-        let body = Body::Started { owner: "b".into(), isolation: Isolation::ReadCommitted };
+        let body = Body::Started { owner: "b".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
         let epoch = state.groups[&group].epoch.next();
         Ok::<_, Infallible>((vec![Draft { group: Some(group), epoch, body }], ()))
     });

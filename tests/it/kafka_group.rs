@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidelog::control::{Control, Limits, StartRequest};
+use tidelog::control::{Control, Limits, Mirror, StartRequest};
 use tidelog::journal::{Journal, Options};
 use tidelog::kafka::{ClientConfig, CommitFailed, Config, Cut, Discovery, JournaledConsumer, KafkaBroker};
 use tidelog::offset::{Group, Isolation};
@@ -48,6 +48,7 @@ impl Setup {
             broker: Some(Arc::new(KafkaBroker::new(&self.client, clock()).expect("a client"))),
             limits: Limits { deadline: Duration::from_secs(10), second_look: Duration::from_millis(500) },
             clock: clock(),
+            mirror: Mirror::default(),
         }
     }
 
@@ -58,6 +59,7 @@ impl Setup {
             owner: owner.to_owned(),
             policy: self.policy.clone(),
             isolation: Some(self.isolation),
+            kafka_group: None,
             dry_run: false,
         }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidelog::broker::{Broker, Seen};
 use tidelog::kafka::{ClientConfig, KafkaBroker};
-use tidelog::offset::{Group, Isolation, OffsetRange, Timestamp};
+use tidelog::offset::{Isolation, OffsetRange, Timestamp};
 
 use crate::kafka::TestKafka;
 use crate::kafka_mock::{ask, at, clock, name, offset, shown};
@@ -111,7 +111,6 @@ fn offsets_by_time_and_committed_offsets() {
     assert_eq!(found, [(at(&topic, 0), Seen::Absent), (at(&topic, 1), Seen::Absent)].into());
 
     kafka.commit(&group, &topic, 0, 2);
-    let group = Group::new("default", &group).expect("legal");
     let committed = broker.committed(&group, &both, SOON);
     assert_eq!(committed, [(at(&topic, 0), Seen::Known(offset(2))), (at(&topic, 1), Seen::Absent)].into());
 }

@@ -7,7 +7,7 @@ use tidelog::broker::{Ask, Broker, Look, Seen, TopicSelector};
 use tidelog::journal::Clock;
 use tidelog::kafka::KafkaBroker;
 use tidelog::kafka::mock::{Fault, Mock, Request};
-use tidelog::offset::{Group, Isolation, Offset, Timestamp, TopicName, TopicPartition};
+use tidelog::offset::{Isolation, Offset, Timestamp, TopicName, TopicPartition};
 
 pub fn clock() -> Clock {
     Arc::new(|| {
@@ -134,9 +134,8 @@ fn what_a_broker_does_not_say_is_failed_and_never_absent() {
 fn a_group_that_kafka_does_not_know_has_no_committed_offsets() {
     let mock = mock_with(&[("orders", 2, 5)]);
     let broker = KafkaBroker::new(&mock.config(), clock()).expect("a client");
-    let group = Group::new("default", "nobody").expect("legal");
     let partitions = [at("orders", 0), at("orders", 1)].into();
-    let committed = broker.committed(&group, &partitions, Duration::from_secs(10));
+    let committed = broker.committed("nobody", &partitions, Duration::from_secs(10));
     assert_eq!(committed, [(at("orders", 0), Seen::Absent), (at("orders", 1), Seen::Absent)].into());
     let found = broker.offsets_at(&partitions, Timestamp::from_millis(1), Duration::from_secs(10));
     assert_eq!(found, [(at("orders", 0), Seen::Absent), (at("orders", 1), Seen::Absent)].into());

@@ -152,7 +152,7 @@ impl Run {
             }
             Op::Start { group: number, owner } => {
                 let isolation = Isolation::ReadUncommitted;
-                let body = Body::Started { owner: format!("owner-{owner}"), isolation };
+                let body = Body::Started { owner: format!("owner-{owner}"), isolation, kafka_group: None };
                 self.append(vec![self.draft(*number, 1, body)]);
             }
             Op::Grow { group: number, part: at, at: position } => {
@@ -240,7 +240,8 @@ impl Run {
                 self.append(vec![self.draft(*number, 0, body)]);
             }
             Op::Several { group: number } => {
-                let started = Body::Started { owner: "several".into(), isolation: Isolation::ReadCommitted };
+                let started =
+                    Body::Started { owner: "several".into(), isolation: Isolation::ReadCommitted, kafka_group: None };
                 let drafts = vec![
                     self.draft(*number, 1, started),
                     self.draft(*number, 1, Body::Mark { name: "after start".into(), actor: "ops".into() }),

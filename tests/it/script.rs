@@ -97,7 +97,8 @@ impl World {
         (options.create, options.durability) = (true, Durability::Process);
         let journal = Journal::open(&self.dir.path().join("journal"), options).expect("the journal opens");
         let limits = Limits { deadline: Duration::from_millis(250), second_look: Duration::ZERO };
-        self.control = Some(Control { journal, broker: Some(self.broker.clone()), limits, clock });
+        self.control =
+            Some(Control { journal, broker: Some(self.broker.clone()), limits, clock, mirror: Default::default() });
     }
 
     fn control(&self) -> &Control {
@@ -136,6 +137,8 @@ impl World {
             "cluster" => self.broker.cluster(words.text(1)),
             "times" => self.broker.times(words),
             "kafka" => self.broker.kafka(words),
+            "members" => self.broker.members(words),
+            "refuses" => self.broker.refuses(words),
             "readable" => self.broker.readable(words),
             "meanwhile" => {
                 let (journal, commit) = (self.journal().clone(), self.commit(words)?);
@@ -210,6 +213,7 @@ impl World {
             owner: words.option("owner").unwrap_or("a").to_owned(),
             policy,
             isolation,
+            kafka_group: None,
             dry_run: words.flag("dry"),
         })
     }

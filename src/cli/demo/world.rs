@@ -142,6 +142,7 @@ impl World {
             owner: format!("{}@demo:{}", self.group.group(), Instant::now().elapsed().as_nanos() + self.newest()),
             policy: Policy::default(),
             isolation: None,
+            kafka_group: None,
             dry_run: false,
         };
         let config = Config {

@@ -5,7 +5,7 @@ use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::times;
 use crate::offset::Group;
 use crate::rollback::Outcome;
-use crate::wire::{ExecutedAnswer, PlanAnswer};
+use crate::wire::{ExecutedAnswer, KafkaAnswer, KafkaWord, PlanAnswer};
 
 /// A plan: what it does in a sentence, partition by partition, and what keeps it from being executed.
 pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &PlanAnswer) -> Result<(), Failure> {
@@ -79,6 +79,27 @@ pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Resu
     for moved in &executed.partitions {
         let partition = moved.partition.to_string();
         rows.push([moved.topic.to_string(), partition, or_dash(moved.old), or_dash(moved.new)]);
+    }
+    out.table(rows)?;
+    executed.kafka.as_ref().map_or(Ok(()), |set| kafka(out, set))
+}
+
+/// What setting Kafka's committed offsets came to.
+pub fn kafka(out: &mut Out, set: &KafkaAnswer) -> Result<(), Failure> {
+    let name = set.kafka_group.as_deref().unwrap_or("none");
+    let said = match (set.state, set.seq) {
+        (KafkaWord::Done, Some(seq)) => format!("are set and were read back: seq {seq}"),
+        (KafkaWord::Failed, Some(seq)) => format!("are not all set: seq {seq}"),
+        (KafkaWord::Pending | KafkaWord::Done | KafkaWord::Failed, _) => "are pending".to_owned(),
+    };
+    out.line(format!("Kafka's committed offsets of group {name} {said}."))?;
+    let mut rows = Rows::new(&["topic", ">partition", ">in Kafka", "error"]);
+    for partition in &set.partitions {
+        let (topic, number) = (partition.topic.to_string(), partition.partition.to_string());
+        rows.push([topic, number, or_dash(partition.offset), or_dash(partition.error.as_ref())]);
+        if partition.error.is_some() {
+            rows.strike();
+        }
     }
     out.table(rows)
 }

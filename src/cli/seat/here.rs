@@ -12,22 +12,27 @@ use super::{Ask, Needs, Runtime};
 use crate::broker::Broker;
 use crate::cli::exit::Failure;
 use crate::cli::opening;
+use crate::control::Control;
 use crate::journal::Journal;
+use crate::offset::Seq;
 use crate::server::{App, Guard, router};
 
 /// An open journal with the API over it; closed when dropped.
 pub struct Here {
     app: App,
     runtime: Runtime,
-    journal: Journal,
+    control: Control,
+    /// The newest entry when it was opened.
+    since: Seq,
 }
 
 impl Here {
     pub(super) fn over(journal: Journal, broker: Option<Arc<dyn Broker>>, needs: &Needs<'_>) -> Result<Here, Failure> {
-        let mut control = opening::control(journal.clone(), broker);
+        let mut control = opening::control(journal, broker);
         control.limits = needs.limits;
+        let since = control.journal.with_state(|state| state.seq);
         let brokers = needs.kafka.and_then(|kafka| kafka.brokers.clone());
-        Ok(Here { app: App::new(control, brokers), runtime: Runtime::new()?, journal })
+        Ok(Here { app: App::new(control.clone(), brokers), runtime: Runtime::new()?, control, since })
     }
 
     pub(super) fn ask(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {
@@ -44,7 +49,8 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        // What was done is durable already; what closing tidies up is nothing that was asked for.
-        opening::close(self.journal.clone());
+        // Kafka's committed offsets follow what was done. That is durable already; what closing tidies up is nothing that was asked for.
+        self.control.mirror.catch_up(&self.control, self.since);
+        opening::close(self.control.journal.clone());
     }
 }

@@ -119,6 +119,9 @@ pub enum ExecuteError {
     /// The plan is not executable: this is it.
     #[error("{}", .0.why_not())]
     Refused(Box<Plan>),
+    /// The Kafka group whose offsets would be set has live members: this is the plan, with them.
+    #[error("{}", .0.why_not())]
+    Active(Box<Plan>),
     /// Another rollback, another topic, or data that expired has made the plan another one: this is it.
     #[error("the plan is out of date; it is {} now", .0.id)]
     Outdated(Box<Plan>),

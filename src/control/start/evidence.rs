@@ -1,6 +1,6 @@
 //! What a decision is made from, fetched from the broker.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,9 @@ use crate::positions::GroupState;
 use crate::reconcile::{
     Holes, LookedInto, NewGroup, Observed, Occasion, Question, asked_names, new_group_partitions, to_look_into,
 };
+
+/// How long a start waits for what Kafka holds as committed, which is only compared.
+const COMPARE: Duration = Duration::from_secs(1);
 
 /// The looks so far, with the moment that each was complete, oldest first.
 pub(super) struct Looks {
@@ -43,6 +46,8 @@ pub(super) struct Evidence {
     topics: Vec<TopicSelector>,
     holes: Holes,
     firsts: BTreeMap<TopicPartition, Seen<Offset>>,
+    /// What Kafka holds as committed for the group that follows, where that is to be compared.
+    pub(super) committed: BTreeMap<TopicPartition, Seen<Offset>>,
 }
 
 impl Evidence {
@@ -66,8 +71,8 @@ impl Evidence {
         let earlier = looks.earlier(Instant::now());
         let observed = Arc::new(Observed { look: broker.look(&ask), positions });
         looks.taken.push_back((Instant::now(), Arc::clone(&observed)));
-        let (holes, firsts) = (Holes::NotLooked, BTreeMap::new());
-        Evidence { observed, earlier, isolation, topics: request.topics.clone(), holes, firsts }
+        let (holes, firsts, committed) = (Holes::NotLooked, BTreeMap::new(), BTreeMap::new());
+        Evidence { observed, earlier, isolation, topics: request.topics.clone(), holes, firsts, committed }
     }
 
     /// Looks into the open holes, at most so many.
@@ -88,7 +93,13 @@ impl Evidence {
     }
 
     /// Asks where a new group begins, if it is one whose policy leaves that to the broker.
-    pub(super) fn new_group(mut self, broker: &dyn Broker, request: &StartRequest, deadline: Duration) -> Self {
+    pub(super) fn new_group(
+        mut self,
+        broker: &dyn Broker,
+        control: &Control,
+        request: &StartRequest,
+        deadline: Duration,
+    ) -> Self {
         let Observed { look, positions } = self.observed.as_ref();
         if positions.topics.values().any(|topic| !topic.partitions.is_empty()) {
             return self;
@@ -96,9 +107,32 @@ impl Evidence {
         let partitions = || new_group_partitions(&request.topics, look);
         self.firsts = match &request.policy.new_group {
             NewGroup::Time(time) => broker.offsets_at(&partitions(), *time, deadline),
-            NewGroup::Kafka => broker.committed(&request.group, &partitions(), deadline),
+            NewGroup::Kafka => {
+                // Without a Kafka group that follows, the one of the same name is meant.
+                let name = kafka_group(control, request).unwrap_or_else(|| request.group.group().to_owned());
+                broker.committed(&name, &partitions(), deadline)
+            }
             NewGroup::Earliest | NewGroup::Latest | NewGroup::Offsets(_) | NewGroup::Fail => BTreeMap::new(),
         };
+        self
+    }
+
+    /// Asks what Kafka holds as committed for the group that follows this one, unless this process knows that Kafka has not
+    /// been told everything.
+    pub(super) fn committed(
+        mut self,
+        broker: &dyn Broker,
+        control: &Control,
+        request: &StartRequest,
+        deadline: Duration,
+    ) -> Self {
+        let partitions: BTreeSet<_> = self.observed.positions.iter().map(|(at, _, _)| at).collect();
+        if partitions.is_empty() || control.mirror.status(&request.group).error.is_some() {
+            return self;
+        }
+        if let Some(name) = kafka_group(control, request) {
+            self.committed = broker.committed(&name, &partitions, deadline.min(COMPARE));
+        }
         self
     }
 
@@ -121,4 +155,9 @@ impl Evidence {
             occasion,
         }
     }
+}
+
+/// The Kafka group that follows after the start.
+fn kafka_group(control: &Control, request: &StartRequest) -> Option<String> {
+    control.journal.with_state(|state| request.starter().kafka_group(&request.group, state.groups.get(&request.group)))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::broker::{Ask, Look, Seen};
+use crate::broker::{Ask, Look, Member, Seen};
 use crate::commit::Commit;
 use crate::control::{self, Limits};
 use crate::entry::{Body, Verdict};
@@ -49,11 +49,24 @@ impl Broker for ScriptedBroker {
 
     fn committed(
         &self,
-        _group: &Group,
+        _kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
         _deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>> {
         partitions.iter().map(|at| (at.clone(), self.firsts.clone())).collect()
+    }
+
+    fn commit(
+        &self,
+        _kafka_group: &str,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+        _deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Result<(), String>> {
+        offsets.keys().map(|at| (at.clone(), Err("not asked for in these tests".to_owned()))).collect()
+    }
+
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
+        Seen::Known(Vec::new())
     }
 
     fn first_readable(
@@ -95,7 +108,10 @@ impl Scene {
         };
         let broker = change(broker, &journal);
         let limits = Limits { deadline: Duration::from_millis(600), second_look: Duration::from_millis(20) };
-        Scene { control: Control { journal, broker: Some(Arc::new(broker)), limits, clock }, _dir: dir }
+        Scene {
+            control: Control { journal, broker: Some(Arc::new(broker)), limits, clock, mirror: Default::default() },
+            _dir: dir,
+        }
     }
 
     fn start(&self, owner: &str, topics: &str, policy: &str) -> Result<Started, StartError> {
@@ -126,6 +142,7 @@ fn request(owner: &str, topics: &str, policy: &str) -> StartRequest {
         owner: owner.to_owned(),
         policy: script::policy(policy),
         isolation: None,
+        kafka_group: None,
         dry_run: false,
     }
 }
@@ -321,8 +338,10 @@ fn a_restart_never_takes_a_group_back_from_an_owner_that_started_meanwhile() {
         let journal = journal.clone();
         let after_look = move |taken: usize| {
             if taken == 2 {
-                let (epoch, body) =
-                    ("2".parse().unwrap(), Body::Started { owner: "B".into(), isolation: Isolation::default() });
+                let (epoch, body) = (
+                    "2".parse().unwrap(),
+                    Body::Started { owner: "B".into(), isolation: Isolation::default(), kafka_group: None },
+                );
                 let draft = Draft { group: Some(script::group()), epoch, body };
                 journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
             }

@@ -27,7 +27,7 @@ use self::steer::{Start, Steer};
 use self::worker::Worker;
 use super::raw::Reader;
 use crate::commit::{Receipt, Refused};
-use crate::control::{Control, StartRequest, Started};
+use crate::control::{Control, Kept, StartRequest, Started};
 use crate::journal::{CommitError, Journal};
 use crate::offset::{BatchNumber, Group, Isolation};
 use crate::positions::GroupState;
@@ -49,6 +49,8 @@ pub struct JournaledConsumer {
     orders: mpsc::Sender<Order>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     started: Started,
+    /// Kafka's committed offsets follow as long as this is there.
+    mirror: Mutex<Option<Kept>>,
 }
 
 impl JournaledConsumer {
@@ -65,6 +67,7 @@ impl JournaledConsumer {
         let Control { journal, clock, .. } = control.clone();
         let StartRequest { group, owner, .. } = request.clone();
         let newest = journal.subscribe();
+        let mirror = Mutex::new(control.mirror.keep(&control));
         let steer = Arc::new(Steer::new(control, request));
         let started = steer.start()?;
         let start = Start::from(started.clone());
@@ -119,7 +122,7 @@ impl JournaledConsumer {
             })?,
         ];
         let threads = Mutex::new(threads);
-        Ok(JournaledConsumer { journal, group, owner, handover, stop, orders, threads, started })
+        Ok(JournaledConsumer { journal, group, owner, handover, stop, orders, threads, started, mirror })
     }
 
     /// What its first start came to.
@@ -249,7 +252,8 @@ impl JournaledConsumer {
         self.handover.health()
     }
 
-    /// Stops reading, within a few seconds whatever the broker does. Batches in hands can still be committed.
+    /// Stops reading, within a few seconds whatever the broker does. Batches in hands can still be committed; Kafka's
+    /// committed offsets follow no further, unless another consumer or a server of this process keeps them.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.handover.end(StopReason::Stopped);
@@ -267,6 +271,7 @@ impl JournaledConsumer {
                 tracing::error!("a thread of the consumer panicked");
             }
         }
+        drop(self.mirror.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

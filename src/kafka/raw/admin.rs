@@ -10,7 +10,7 @@ use rdkafka_sys::rd_kafka_admin_op_t as Op;
 
 use super::pending::{ms, slice, text};
 use super::{Code, Handle, PartitionList, Pending};
-use crate::offset::{Group, Isolation, TopicName};
+use crate::offset::{Isolation, TopicName};
 
 /// What a broker says of the cluster.
 #[derive(Debug)]
@@ -144,11 +144,11 @@ impl Handle {
     /// Asks the group's coordinator for its committed offsets of these partitions, of which there must be one.
     pub(in crate::kafka) fn committed(
         self: &Arc<Self>,
-        group: &Group,
+        group: &str,
         partitions: &PartitionList,
         timeout: Duration,
     ) -> Pending {
-        let group = CString::new(group.group()).expect("a group name has no NUL");
+        let group = CString::new(group).expect("a group name has no NUL");
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout);
         Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
@@ -156,6 +156,38 @@ impl Handle {
                 let mut ask = sys::rd_kafka_ListConsumerGroupOffsets_new(group.as_ptr(), partitions.as_ptr());
                 sys::rd_kafka_ListConsumerGroupOffsets(self.as_ptr(), &raw mut ask, 1, options.0.as_ptr(), queue);
                 sys::rd_kafka_ListConsumerGroupOffsets_destroy(ask);
+            }
+        })
+    }
+
+    /// Has the group's coordinator set its committed offsets of these partitions, of which there must be one.
+    pub(in crate::kafka) fn alter_committed(
+        self: &Arc<Self>,
+        group: &str,
+        offsets: &PartitionList,
+        timeout: Duration,
+    ) -> Pending {
+        let group = CString::new(group).expect("a group name has no NUL");
+        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS, timeout);
+        Pending::send(self, timeout, |queue| {
+            // SAFETY: all are live for the call, which copies what it needs.
+            unsafe {
+                let mut ask = sys::rd_kafka_AlterConsumerGroupOffsets_new(group.as_ptr(), offsets.as_ptr());
+                sys::rd_kafka_AlterConsumerGroupOffsets(self.as_ptr(), &raw mut ask, 1, options.0.as_ptr(), queue);
+                sys::rd_kafka_AlterConsumerGroupOffsets_destroy(ask);
+            }
+        })
+    }
+
+    /// Asks the group's coordinator who is in it.
+    pub(in crate::kafka) fn describe_group(self: &Arc<Self>, group: &str, timeout: Duration) -> Pending {
+        let group = CString::new(group).expect("a group name has no NUL");
+        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, timeout);
+        Pending::send(self, timeout, |queue| {
+            let mut name = group.as_ptr();
+            // SAFETY: all are live for the call, which copies what it needs.
+            unsafe {
+                sys::rd_kafka_DescribeConsumerGroups(self.as_ptr(), &raw mut name, 1, options.0.as_ptr(), queue);
             }
         })
     }

@@ -15,6 +15,8 @@ impl Code {
     pub(in crate::kafka) const PARTITION_EOF: Code = Code(Raw::RD_KAFKA_RESP_ERR__PARTITION_EOF);
     pub(in crate::kafka) const NO_POSITION: Code = Code(Raw::RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET);
 
+    pub(in crate::kafka) const UNKNOWN_MEMBER: Code = Code(Raw::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
+
     /// Fails if `raw` is an error.
     pub(super) fn check(raw: Raw) -> Result<(), Code> {
         match raw {
@@ -43,6 +45,21 @@ impl Code {
                 | Raw::RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION
                 | Raw::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_ID
         )
+    }
+
+    /// Whether a group's coordinator is only being made, or has just moved.
+    pub(in crate::kafka) fn is_about_coordinators(self) -> bool {
+        matches!(
+            self.0,
+            Raw::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS
+                | Raw::RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE
+                | Raw::RD_KAFKA_RESP_ERR_NOT_COORDINATOR
+        )
+    }
+
+    /// Whether Kafka has no group of this name.
+    pub(in crate::kafka) fn is_no_such_group(self) -> bool {
+        self.0 == Raw::RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND
     }
 
     /// Whether the topic itself is missing, by the broker's own word.

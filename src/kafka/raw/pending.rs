@@ -10,6 +10,7 @@ use rdkafka_sys as sys;
 
 use super::list::element;
 use super::{Code, Handle};
+use crate::broker::Member;
 use crate::offset::{TopicId, TopicName, TopicPartition};
 
 /// What a broker says of one topic.
@@ -107,18 +108,78 @@ impl Pending {
         unsafe {
             let result = sys::rd_kafka_event_ListConsumerGroupOffsets_result(event.0.as_ptr());
             let groups = sys::rd_kafka_ListConsumerGroupOffsets_result_groups(result, &raw mut count);
+            group_partitions(slice(groups.cast_const(), count))
+        }
+    }
+
+    /// The answer to [`Handle::alter_committed`]: each partition has an error of its own, also where the event has none.
+    pub(in crate::kafka) fn altered(self) -> Result<Listed, Code> {
+        let event = self.wait()?;
+        let mut count = 0;
+        // SAFETY: what the event holds lives as long as it; one group was asked for.
+        unsafe {
+            let result = sys::rd_kafka_event_AlterConsumerGroupOffsets_result(event.0.as_ptr());
+            let groups = sys::rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &raw mut count);
+            group_partitions(slice(groups.cast_const(), count))
+        }
+    }
+
+    /// The answer to [`Handle::describe_group`]; a group that is not there has no members.
+    pub(in crate::kafka) fn members(self) -> Result<Vec<Member>, Code> {
+        let event = self.wait()?;
+        let mut count = 0;
+        // SAFETY: what the event holds lives as long as it; one group was asked for.
+        unsafe {
+            let result = sys::rd_kafka_event_DescribeConsumerGroups_result(event.0.as_ptr());
+            let groups = sys::rd_kafka_DescribeConsumerGroups_result_groups(result, &raw mut count);
             let Some(group) = slice(groups.cast_const(), count).first() else {
-                return Ok(Listed::new());
+                return Err(Code::TIMED_OUT);
             };
-            let error = sys::rd_kafka_group_result_error(*group);
+            let error = sys::rd_kafka_ConsumerGroupDescription_error(*group);
             if !error.is_null() {
                 Code::check(sys::rd_kafka_error_code(error))?;
             }
-            let list = sys::rd_kafka_group_result_partitions(*group);
-            let elements = slice((*list).elems.cast_const(), (*list).cnt as usize).iter();
-            Ok(elements.filter_map(|e| element(e)).collect())
+            let members = 0..sys::rd_kafka_ConsumerGroupDescription_member_count(*group);
+            let member = |index| {
+                let member = sys::rd_kafka_ConsumerGroupDescription_member(*group, index);
+                Member {
+                    member_id: text_or_empty(sys::rd_kafka_MemberDescription_consumer_id(member)),
+                    client_id: text_or_empty(sys::rd_kafka_MemberDescription_client_id(member)),
+                    host: text_or_empty(sys::rd_kafka_MemberDescription_host(member)),
+                }
+            };
+            Ok(members.map(member).collect())
         }
     }
+}
+
+/// The partitions of the only group of an answer.
+///
+/// # Safety
+///
+/// The groups are live.
+unsafe fn group_partitions(groups: &[*const sys::rd_kafka_group_result_t]) -> Result<Listed, Code> {
+    let Some(group) = groups.first() else {
+        return Ok(Listed::new());
+    };
+    // SAFETY: by the contract; all that is read lives as long as the group.
+    unsafe {
+        let error = sys::rd_kafka_group_result_error(*group);
+        if !error.is_null() {
+            Code::check(sys::rd_kafka_error_code(error))?;
+        }
+        let list = sys::rd_kafka_group_result_partitions(*group);
+        let elements = slice((*list).elems.cast_const(), (*list).cnt as usize).iter();
+        Ok(elements.filter_map(|e| element(e)).collect())
+    }
+}
+
+/// # Safety
+///
+/// `text` ends in NUL, or is null.
+unsafe fn text_or_empty(shown: *const c_char) -> String {
+    // SAFETY: by the contract.
+    if shown.is_null() { String::new() } else { unsafe { text(shown) } }
 }
 
 /// # Safety

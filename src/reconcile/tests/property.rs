@@ -9,7 +9,7 @@ use crate::entry::{Body, Correction, Draft, Hole, Move, TopicChange};
 use crate::offset::{Offset, Seq, Timestamp, TopicId};
 use crate::positions::Positions;
 use crate::reconcile::tests::script::{World, group, id, selectors, topic};
-use crate::reconcile::{Decision, Holes, Observed, Occasion, Policy, Question, decide};
+use crate::reconcile::{Decision, Holes, Observed, Occasion, Policy, Question, Starter, decide};
 
 fn offset(n: i64) -> Offset {
     Offset::new(n).unwrap()
@@ -94,7 +94,7 @@ fn world(had: Had) -> World {
     correction.moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     if !correction.is_empty() {
         let epoch = "1".parse().unwrap();
-        let started = Body::Started { owner: "A".to_owned(), isolation: Default::default() };
+        let started = Body::Started { owner: "A".to_owned(), isolation: Default::default(), kafka_group: None };
         for body in [started, Body::Reconciled { findings: Vec::new(), correction }] {
             world.append(Draft { group: Some(group()), epoch, body });
         }
@@ -144,7 +144,7 @@ proptest! {
             holes: &Holes::NotLooked,
             firsts: &firsts,
             policy: &policy,
-            occasion: Occasion::Start { owner: "B", isolation: None },
+            occasion: Occasion::Start(Starter { owner: "B", isolation: None, kafka_group: None }),
         });
 
         let failed = observe(failures(newest.look.clone()), newest.positions.clone());

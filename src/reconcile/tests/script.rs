@@ -22,7 +22,9 @@ use crate::commit::{self, Checked, Commit};
 use crate::entry::{Body, Correction, Draft, Entry, Hole, Move, TopicChange};
 use crate::offset::{Group, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName, TopicPartition};
 use crate::positions::State;
-use crate::reconcile::{Decision, Finding, Holes, LookedInto, Observed, Occasion, Policy, Question, decide, unchecked};
+use crate::reconcile::{
+    Decision, Finding, Holes, LookedInto, Observed, Occasion, Policy, Question, Starter, decide, unchecked,
+};
 
 /// Runs `script` and compares what it prints, line by line, blanks around them aside.
 pub fn check(script: &str, expected: &str) {
@@ -178,12 +180,18 @@ impl World {
             "start" => {
                 let (owner, topics) = rest.split_once(' ').unwrap_or((rest, ""));
                 let topics = selectors(topics.split_whitespace());
-                self.settle(&topics, Occasion::Start { owner, isolation: None }, out);
+                self.settle(&topics, Occasion::Start(Starter { owner, isolation: None, kafka_group: None }), out);
             }
             "unchecked" => {
                 let topics = selectors(words());
                 let state = self.state.groups.get(&group());
-                match unchecked(&group(), state, &topics, &self.policy, "A", None) {
+                match unchecked(
+                    &group(),
+                    state,
+                    &topics,
+                    &self.policy,
+                    Starter { owner: "A", isolation: None, kafka_group: None },
+                ) {
                     Ok(decision) => {
                         print(&decision, out);
                         let Decision::Decided(decided) = decision else { return };
@@ -247,7 +255,7 @@ impl World {
     /// The group is A's, at epoch 1.
     fn have(&mut self, words: Vec<&str>) {
         if self.state.groups.is_empty() {
-            let body = Body::Started { owner: "A".to_owned(), isolation: Default::default() };
+            let body = Body::Started { owner: "A".to_owned(), isolation: Default::default(), kafka_group: None };
             self.append(Draft { group: Some(group()), epoch: "1".parse().unwrap(), body });
         }
         let mut correction = Correction::default();

@@ -110,11 +110,14 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
     };
     let journal = app.control().journal.clone();
     let now = (app.control().clock)();
+    let followed = state.kafka_group.is_some() && app.control().broker.is_some();
+    let mirror = followed.then(|| app.control().mirror.status(&group).into());
     let answer = blocking(move || {
         let Fences { total, last } = journal.fences(&group);
         Ok(GroupAnswer {
             summary: with_last_batch(&journal, &group, GroupSummary::new(&group, &state, None, now))?,
             growth,
+            mirror,
             last_fenced: last.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
             fenced_total: Count(total),
         })

@@ -63,6 +63,7 @@ pub fn router(app: App, guard: Guard) -> Router {
         .route("/v1/groups/{group}/hold", post(steer::hold))
         .route("/v1/groups/{group}/release", post(steer::release))
         .route("/v1/groups/{group}/retire", post(steer::retire))
+        .route("/v1/rollbacks/{seq}/kafka", post(rollback::kafka))
         .route("/v1/losses/{seq}/acknowledge", post(steer::acknowledge))
         .route_layer(role(Role::Operate));
     let health = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));

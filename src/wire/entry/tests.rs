@@ -88,7 +88,11 @@ fn bodies() -> Vec<Body> {
     let outcome = KafkaOutcome { topic: topic(), partition: 0, offset: Some(offset(5)), error: None };
     vec![
         batch(),
-        Body::Started { owner: "loader@host1:4711".to_owned(), isolation: Isolation::ReadUncommitted },
+        Body::Started {
+            owner: "loader@host1:4711".to_owned(),
+            isolation: Isolation::ReadUncommitted,
+            kafka_group: None,
+        },
         Body::Reconciled { findings: findings(), correction: correction() },
         Body::PartitionsAdded { findings: findings(), correction: correction() },
         Body::RolledBack(moved),

@@ -9,7 +9,7 @@ use axum::http::Request;
 use axum::response::IntoResponse as _;
 use tidelog::broker::{Ask, Broker, Look, Seen};
 use tidelog::journal::{ReadError, WriteError};
-use tidelog::offset::{Group, Offset, Seq, Timestamp, TopicPartition};
+use tidelog::offset::{Offset, Seq, Timestamp, TopicPartition};
 use tidelog::server::{Guard, Limits, Problem, Role, Token};
 
 use super::{fields, lines, same};
@@ -39,11 +39,24 @@ impl Broker for Broken {
 
     fn committed(
         &self,
-        _group: &Group,
+        _kafka_group: &str,
         _partitions: &BTreeSet<TopicPartition>,
         _deadline: std::time::Duration,
     ) -> std::collections::BTreeMap<TopicPartition, Seen<Offset>> {
         std::collections::BTreeMap::new()
+    }
+
+    fn commit(
+        &self,
+        _kafka_group: &str,
+        _offsets: &std::collections::BTreeMap<TopicPartition, Offset>,
+        _deadline: std::time::Duration,
+    ) -> std::collections::BTreeMap<TopicPartition, Result<(), String>> {
+        std::collections::BTreeMap::new()
+    }
+
+    fn members(&self, _kafka_group: &str, _deadline: std::time::Duration) -> Seen<Vec<tidelog::broker::Member>> {
+        Seen::Known(Vec::new())
     }
 }
 

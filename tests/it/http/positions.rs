@@ -5,13 +5,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidelog::broker::{Ask, Broker, Look, Seen};
-use tidelog::offset::{Group, Offset, Timestamp, TopicPartition};
+use tidelog::broker::{Ask, Broker, Look, Member, Seen};
+use tidelog::offset::{Offset, Timestamp, TopicPartition};
 
 use super::table::check;
 use super::world::World;
 use crate::script::broker::ScriptedBroker;
 
+type Committed = BTreeMap<TopicPartition, Result<(), String>>;
 type Offsets = BTreeMap<TopicPartition, Seen<Offset>>;
 
 #[test]
@@ -185,7 +186,17 @@ impl Broker for Freezing {
         self.inner.offsets_at(at, time, deadline)
     }
 
-    fn committed(&self, group: &Group, at: &BTreeSet<TopicPartition>, deadline: Duration) -> Offsets {
+    fn commit(&self, group: &str, offsets: &BTreeMap<TopicPartition, Offset>, deadline: Duration) -> Committed {
+        self.wait();
+        self.inner.commit(group, offsets, deadline)
+    }
+
+    fn members(&self, group: &str, deadline: Duration) -> Seen<Vec<Member>> {
+        self.wait();
+        Broker::members(&*self.inner, group, deadline)
+    }
+
+    fn committed(&self, group: &str, at: &BTreeSet<TopicPartition>, deadline: Duration) -> Offsets {
         self.wait();
         self.inner.committed(group, at, deadline)
     }

@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, Response};
 use serde_json::Value;
 use tidelog::broker::Broker;
-use tidelog::control::{Control, Limits};
+use tidelog::control::{Control, Limits, Mirror};
 use tidelog::journal::{Clock, Durability, Journal, Options};
 use tidelog::offset::{Group, Timestamp};
 use tidelog::positions::State;
@@ -91,7 +91,7 @@ impl World {
         let scripted = Arc::new(ScriptedBroker::default());
         let broker = choose(Arc::clone(&scripted));
         let limits = Limits { deadline: Duration::from_millis(250), second_look: Duration::ZERO };
-        let control = Control { journal, broker, limits, clock };
+        let control = Control { journal, broker, limits, clock, mirror: Mirror::default() };
         let app = App::new(control.clone(), control.broker.as_ref().map(|_| "fake:9092".to_owned()));
         let router = router(app.clone(), Guard::trusted());
         World { app, control, scripted, millis, router, dir }
@@ -170,6 +170,8 @@ impl World {
             "cluster" => self.scripted.cluster(words.text(1)),
             "times" => self.scripted.times(&words),
             "kafka" => self.scripted.kafka(&words),
+            "members" => self.scripted.members(&words),
+            "refuses" => self.scripted.refuses(&words),
             "readable" => self.scripted.readable(&words),
             "clock" => {
                 let now = self.millis.load(Ordering::Relaxed);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tidelog::broker::{Ask, Broker, Look, PartitionLook, Seen, TopicLook, TopicSelector};
-use tidelog::offset::{Group, Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
+use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector};
+use tidelog::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
 
 use super::words::{self, Words};
 
@@ -22,6 +22,10 @@ struct Script {
     once: VecDeque<(TopicName, TopicLook)>,
     times: BTreeMap<TopicPartition, Seen<Offset>>,
     kafka: BTreeMap<TopicPartition, Seen<Offset>>,
+    /// Live members of the Kafka group; none in a script is nobody.
+    members: Option<Seen<Vec<Member>>>,
+    /// Partitions whose committed offsets it refuses to set.
+    refused: BTreeSet<TopicPartition>,
     readable: Option<BTreeMap<TopicPartition, Vec<(Offset, Offset)>>>,
     commits: Vec<Box<dyn FnOnce() + Send>>,
 }
@@ -51,6 +55,30 @@ impl ScriptedBroker {
 
     pub fn kafka(&self, words: &Words) {
         self.with(|script| script.kafka = places(words));
+    }
+
+    /// Who is in the Kafka group: `a b`, nobody, or `?` where it does not tell.
+    pub fn members(&self, words: &Words) {
+        let member = |id: &str| Member {
+            member_id: id.to_owned(),
+            client_id: format!("client-{id}"),
+            host: "/127.0.0.1".to_owned(),
+        };
+        let said = match words.from(1).next() {
+            Some("?") => Seen::Failed("timed out".to_owned()),
+            _ => Seen::Known(words.from(1).map(member).collect()),
+        };
+        self.with(|script| script.members = Some(said));
+    }
+
+    /// The partitions whose committed offsets it refuses to set from now on.
+    pub fn refuses(&self, words: &Words) {
+        self.with(|script| script.refused = words.from(1).map(words::at).collect());
+    }
+
+    /// What it holds as committed.
+    pub fn held(&self) -> BTreeMap<TopicPartition, Seen<Offset>> {
+        self.with(|script| script.kafka.clone())
     }
 
     /// What of a log is records, for one who looks into holes: `none`, or `orders/0 100..200 250..260`.
@@ -117,11 +145,33 @@ impl Broker for ScriptedBroker {
 
     fn committed(
         &self,
-        _group: &Group,
+        _kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
         _deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>> {
         self.with(|script| seen(&script.kafka, partitions))
+    }
+
+    fn commit(
+        &self,
+        _kafka_group: &str,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+        _deadline: Duration,
+    ) -> BTreeMap<TopicPartition, Result<(), String>> {
+        self.with(|script| {
+            let mut set = |(at, offset): (&TopicPartition, &Offset)| {
+                if script.refused.contains(at) {
+                    return (at.clone(), Err("Broker: Unknown member".to_owned()));
+                }
+                script.kafka.insert(at.clone(), Seen::Known(*offset));
+                (at.clone(), Ok(()))
+            };
+            offsets.iter().map(&mut set).collect()
+        })
+    }
+
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
+        self.with(|script| script.members.clone().unwrap_or(Seen::Known(Vec::new())))
     }
 
     fn first_readable(

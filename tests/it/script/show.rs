@@ -161,7 +161,7 @@ pub fn entry(entry: &Entry) -> String {
             }
             text += &notes(&batch.notes);
         }
-        Body::Started { owner, isolation } => {
+        Body::Started { owner, isolation, kafka_group: _ } => {
             let _ = write!(text, " by {owner}");
             if *isolation == Isolation::ReadUncommitted {
                 text.push_str(" uncommitted");

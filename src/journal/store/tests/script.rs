@@ -97,7 +97,8 @@ impl Writer {
 
     fn commit(&mut self, group: Group, ranges: Vec<OffsetRange>, key: Option<String>, behind: i64) {
         if !self.state.groups.contains_key(&group) {
-            let started = Body::Started { owner: "me".to_owned(), isolation: Isolation::ReadCommitted };
+            let started =
+                Body::Started { owner: "me".to_owned(), isolation: Isolation::ReadCommitted, kafka_group: None };
             self.append(Some(group.clone()), Epoch::ZERO.next(), started);
         }
         let state = &self.state.groups[&group];
@@ -144,7 +145,9 @@ impl Writer {
             detail: Some("x".repeat(amount as usize * 10)),
         };
         Some(match kind {
-            0 => Body::Started { owner: format!("o{amount}"), isolation: Isolation::ReadUncommitted },
+            0 => {
+                Body::Started { owner: format!("o{amount}"), isolation: Isolation::ReadUncommitted, kafka_group: None }
+            }
             1 => Body::Reconciled { findings: vec![finding; 3], correction: correction() },
             2 => Body::PartitionsAdded { findings: vec![finding], correction: correction() },
             3 | 4 => Body::RolledBack(RolledBack {

@@ -1,0 +1,107 @@
+//! The thread that keeps Kafka's committed offsets behind the journal.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{Mirror, changed, lock};
+use crate::control::Control;
+use crate::offset::{Group, Seq};
+
+/// Between two rounds: a fast consumer costs Kafka ten writes a second, whatever its commits.
+const PACE: Duration = Duration::from_millis(100);
+/// How long its end may take; then it is left to itself, as it waits for a silent broker.
+const STOP_WAIT: Duration = Duration::from_secs(3);
+
+/// Kafka's committed offsets are kept as long as this lives. Dropped, what is due is told to Kafka, within 3 seconds.
+pub struct Kept {
+    _keeper: Arc<Keeper>,
+}
+
+impl Kept {
+    pub(super) fn of(keeper: Arc<Keeper>) -> Self {
+        Kept { _keeper: keeper }
+    }
+}
+
+pub(super) struct Keeper {
+    stop: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Keeper {
+    /// None where the system gives no thread, which is told.
+    pub(super) fn begin(mirror: Mirror, control: Control) -> Option<Keeper> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let since = control.journal.with_state(|state| state.seq);
+        let mut rounds = Rounds { mirror, control, stop: Arc::clone(&stop), since, seen: since, told: BTreeMap::new() };
+        match thread::Builder::new().name("kafka-mirror".to_owned()).spawn(move || rounds.run()) {
+            Ok(thread) => Some(Keeper { stop, thread: Mutex::new(Some(thread)) }),
+            Err(error) => {
+                tracing::warn!("Kafka's committed offsets do not follow: no thread for that: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = lock(&self.thread).take() else { return };
+        thread.thread().unpark();
+        let until = Instant::now() + STOP_WAIT;
+        while !thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if !thread.is_finished() {
+            tracing::info!("Kafka's committed offsets were not told in time; they follow with the next commit");
+        } else if thread.join().is_err() {
+            tracing::error!("the thread that tells Kafka the committed offsets panicked");
+        }
+    }
+}
+
+struct Rounds {
+    mirror: Mirror,
+    control: Control,
+    stop: Arc<AtomicBool>,
+    /// The journal's newest entry when this began.
+    since: Seq,
+    /// The journal's newest entry of the last round that left nothing to do.
+    seen: Seq,
+    /// The newest entry of each group that Kafka knows of.
+    told: BTreeMap<Group, Seq>,
+}
+
+impl Rounds {
+    fn run(&mut self) {
+        loop {
+            let stopping = self.stop.load(Ordering::Relaxed);
+            self.round();
+            if stopping {
+                return;
+            }
+            thread::park_timeout(PACE);
+        }
+    }
+
+    fn round(&mut self) {
+        let newest = self.control.journal.with_state(|state| state.seq);
+        let Some(broker) = self.control.broker.clone().filter(|_| newest > self.seen) else { return };
+        let mut all = true;
+        for (group, seq) in changed(&self.control, |group| self.told.get(group).copied().unwrap_or(self.since)) {
+            match self.mirror.follow(&self.control, &*broker, &group) {
+                Ok(known) => {
+                    self.told.insert(group, known.min(seq));
+                }
+                Err(_) => all = false,
+            }
+        }
+        if all {
+            self.seen = newest;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Setting Kafka's committed offsets as part of a rollback: by an explicit list, read back, compared, and journaled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use super::lock;
+use crate::broker::{Broker, Member, Seen};
+use crate::control::Control;
+use crate::entry::{Body, Draft, Entry, KafkaOutcome, RolledBack};
+use crate::journal::{DecideError, ReadError, WriteError};
+use crate::offset::{Group, Invalid, Offset, Seq, TopicPartition};
+use crate::positions::State;
+
+/// What setting Kafka's committed offsets came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KafkaSet {
+    /// The group of the journal.
+    pub group: Group,
+    /// The `rolled_back` that it belongs to.
+    pub of: Seq,
+    /// The Kafka group.
+    pub kafka_group: Option<String>,
+    /// The `kafka_result` that says so; none while it is pending: the process ended before it was through.
+    pub seq: Option<Seq>,
+    /// Each partition that the rollback moved.
+    pub partitions: Vec<KafkaOutcome>,
+}
+
+impl KafkaSet {
+    /// Whether Kafka holds what it should, for each partition.
+    pub fn is_done(&self) -> bool {
+        self.seq.is_some() && self.partitions.iter().all(|partition| partition.error.is_none())
+    }
+}
+
+/// Why Kafka's committed offsets were not set. Nothing has changed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SetError {
+    /// No such rollback, no broker, or no Kafka group.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The Kafka group has live members: Kafka lets nobody else set its offsets.
+    #[error("{}", members_text(kafka_group, members))]
+    Active {
+        /// The Kafka group.
+        kafka_group: String,
+        /// Its members.
+        members: Vec<Member>,
+    },
+    /// Kafka did not tell the members.
+    #[error("{}", unknown_text(kafka_group, why))]
+    Unknown {
+        /// The Kafka group.
+        kafka_group: String,
+        /// In its words.
+        why: String,
+    },
+    /// History could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The result could not be made durable. Kafka's offsets may be set.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What to say of a Kafka group with live members.
+pub fn members_text(kafka_group: &str, members: &[Member]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<_> = members.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = members.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!(
+        "Kafka group {kafka_group} has live members: {}{more}; stop them (one that was killed counts as live for 45 s)",
+        shown.join(", ")
+    )
+}
+
+/// What to say where the members are not known.
+pub fn unknown_text(kafka_group: &str, why: &str) -> String {
+    format!("Kafka does not tell the members of group {kafka_group}: {why}")
+}
+
+/// Sets the committed offsets of the Kafka group of rollback `of`, again or for the first time: those of the partitions that
+/// it moved, to where they are now. Reads them back, and journals what that came to. It may be repeated.
+///
+/// # Errors
+///
+/// See [`SetError`]. That Kafka refuses partitions is none: the answer says so for each.
+pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
+    let none = || Invalid::new("seq", of, "no rollback: give the seq of a rolled_back entry");
+    let Some(Entry { group: Some(group), body: Body::RolledBack(rolled_back), .. }) = control.journal.entry(of)? else {
+        return Err(none().into());
+    };
+    let kafka_group = control.journal.with_state(|state| state.groups.get(&group)?.kafka_group.clone());
+    let kafka_group = kafka_group.ok_or_else(|| not_followed(&group))?;
+    let broker = control.broker.clone().ok_or_else(|| Invalid::new("kafka", of, "needs a broker, and none is set"))?;
+    match broker.members(&kafka_group, control.limits.deadline) {
+        Seen::Known(members) if members.is_empty() => {}
+        Seen::Absent => {}
+        Seen::Known(members) => return Err(SetError::Active { kafka_group, members }),
+        Seen::Failed(why) => return Err(SetError::Unknown { kafka_group, why }),
+    }
+    let partitions = set(control, &*broker, &group, &kafka_group, &rolled_back);
+    let (name, outcomes) = (group.clone(), partitions.clone());
+    let decided = control.journal.decide(move |state: &State| {
+        let epoch = state.groups.get(&name).map(|group| group.epoch).unwrap_or_default();
+        let body = Body::KafkaResult { of, partitions: outcomes };
+        Ok::<_, std::convert::Infallible>((vec![Draft { group: Some(name), epoch, body }], ()))
+    });
+    let seq = match decided {
+        Ok((entries, ())) => entries.first().map(|entry| entry.seq),
+        Err(DecideError::Refused(never)) => match never {},
+        Err(DecideError::Unavailable(error)) => return Err(error.into()),
+    };
+    Ok(KafkaSet { group, of, kafka_group: Some(kafka_group), seq, partitions })
+}
+
+/// What to say of a group that no Kafka group follows.
+pub fn not_followed(group: &Group) -> Invalid {
+    let why = "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one";
+    Invalid::new("kafka", group, why)
+}
+
+fn set(
+    control: &Control,
+    broker: &dyn Broker,
+    group: &Group,
+    kafka_group: &str,
+    rolled_back: &RolledBack,
+) -> Vec<KafkaOutcome> {
+    let follower = control.mirror.follower(group);
+    let mut written = lock(&follower.turn);
+    // In one turn with the mirror's own writes, of what the positions are by now.
+    let moved: BTreeSet<TopicPartition> = rolled_back.correction.moves.iter().map(|m| m.topic_partition()).collect();
+    let offsets: BTreeMap<TopicPartition, Offset> = control.journal.with_state(|state| {
+        let positions = state.groups.get(group).map(|group| &group.positions);
+        let position = |at: &TopicPartition| Some(positions?.get(&at.topic, at.partition)?.position);
+        moved.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
+    });
+    let results = broker.commit(kafka_group, &offsets, control.limits.deadline);
+    let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), control.limits.deadline);
+    let outcome = |(at, wanted): (&TopicPartition, &Offset)| {
+        let offset = held.get(at).and_then(|held| held.known().copied());
+        let error = match (results.get(at), held.get(at)) {
+            (Some(Err(why)), _) => Some(why.clone()),
+            (None, _) => Some("not answered".to_owned()),
+            (Some(Ok(())), Some(Seen::Known(held))) if held == wanted => None,
+            (Some(Ok(())), Some(Seen::Known(held))) => Some(format!("Kafka holds {held}, not {wanted}")),
+            (Some(Ok(())), Some(Seen::Absent) | None) => Some(format!("Kafka holds none, not {wanted}")),
+            (Some(Ok(())), Some(Seen::Failed(why))) => Some(format!("it could not be read back: {why}")),
+        };
+        KafkaOutcome { topic: at.topic.clone(), partition: at.partition, offset, error }
+    };
+    let outcomes: Vec<_> = offsets.iter().map(outcome).collect();
+    for (at, outcome) in offsets.keys().zip(&outcomes) {
+        // What is not known is told again by the mirror.
+        match (&outcome.error, outcome.offset) {
+            (None, Some(offset)) if written.kafka_group == kafka_group => {
+                written.offsets.insert(at.clone(), offset);
+            }
+            _ => {
+                written.offsets.remove(at);
+            }
+        }
+    }
+    outcomes
+}
+
+/// What setting Kafka's committed offsets for rollback `of` of `group` came to last; pending if nothing says so.
+pub fn newest_result(control: &Control, group: &Group, of: Seq) -> Result<KafkaSet, ReadError> {
+    let kafka_group = control.journal.with_state(|state| state.groups.get(group)?.kafka_group.clone());
+    let mut found = KafkaSet { group: group.clone(), of, kafka_group, seq: None, partitions: Vec::new() };
+    control.journal.visit_others(group, &mut |entry| match entry.body {
+        _ if entry.seq <= of => ControlFlow::Break(()),
+        Body::KafkaResult { of: about, partitions } if about == of => {
+            (found.seq, found.partitions) = (Some(entry.seq), partitions);
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,278 @@
+//! What Kafka is told, and when, by a broker that says what it is told.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::broker::{Member, Seen};
+use crate::control::fake::World;
+use crate::control::{ExecuteError, SetError, StartError, StartRequest, execute, plan, retire, set_kafka, start};
+use crate::entry::Verdict;
+use crate::reconcile::Policy;
+use crate::rollback::{PlanRequest, Target};
+
+/// A group with `t` at 100, started by A, which Kafka group `g` follows.
+fn world() -> World {
+    let world = World::new();
+    world.start("t", 0);
+    begin(&world, world.group.clone(), None).unwrap();
+    world.commit_to("t", 100);
+    world
+}
+
+fn begin(world: &World, group: Group, kafka_group: Option<&str>) -> Result<crate::control::Started, StartError> {
+    let request = StartRequest {
+        group,
+        topics: vec!["t".parse().unwrap()],
+        owner: "A".to_owned(),
+        policy: Policy::default(),
+        isolation: None,
+        kafka_group: kafka_group.map(|name| name.parse().unwrap()),
+        dry_run: false,
+    };
+    start(&world.control, request)
+}
+
+fn to(world: &World, offset: u64) -> PlanRequest {
+    let target = Target::Offset(Offset::try_from(offset).unwrap());
+    PlanRequest { kafka: true, ..PlanRequest::new(world.group.clone(), target) }
+}
+
+fn follow(world: &World) -> bool {
+    let mirror = &world.control.mirror;
+    let now = |written: &mut Written| written.again = None;
+    now(&mut lock(&mirror.follower(&world.group).turn));
+    mirror.follow(&world.control, &*world.broker, &world.group).is_ok()
+}
+
+fn writes(world: &World) -> Vec<Vec<u64>> {
+    std::mem::take(&mut world.broker.kafka.lock().unwrap().writes)
+}
+
+fn member() -> Seen<Vec<Member>> {
+    let named = |name: &str| name.to_owned();
+    Seen::Known(vec![Member { member_id: named("m-1"), client_id: named("c"), host: named("/h") }])
+}
+
+#[test]
+fn kafka_is_told_all_positions_once_then_what_changes() {
+    let world = world();
+    world.start("u", 7);
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[100, 7]]);
+    assert!(follow(&world));
+    assert!(writes(&world).is_empty(), "nothing has changed");
+    world.commit_to("t", 150);
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[150]]);
+    retire(&world.control, &world.group, Some(&"u".parse().unwrap()), "ann").unwrap();
+    world.commit_to("t", 160);
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[160]]);
+}
+
+#[test]
+fn a_rollback_while_a_commit_is_told_is_told_after_it() {
+    let world = world();
+    let (control, request) = (world.control.clone(), PlanRequest { kafka: false, ..to(&world, 40) });
+    let rolled_back = move || drop(execute(&control, request, None, "ann", "why").unwrap());
+    world.broker.kafka.lock().unwrap().during = Some(Box::new(rolled_back));
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[100], [40]]);
+    assert_eq!(world.broker.held("t"), Some(40));
+}
+
+#[test]
+fn what_kafka_refuses_is_told_again_and_fails_no_commit() {
+    let world = world();
+    let refuse = |topics: &[&str]| {
+        let topics: BTreeSet<_> = topics.iter().map(|name| name.parse().unwrap()).collect();
+        world.broker.kafka.lock().unwrap().refuses = topics;
+    };
+    world.start("u", 7);
+    refuse(&["t"]);
+    assert!(!follow(&world));
+    let status = world.control.mirror.status(&world.group);
+    assert_eq!((status.error.as_deref(), status.failures), (Some("t/0: unknown member"), 1));
+    // Not before the pause is over, whatever is committed.
+    world.commit_to("t", 110);
+    assert!(world.control.mirror.follow(&world.control, &*world.broker, &world.group).is_err());
+    assert_eq!(writes(&world), [[100, 7]]);
+    refuse(&[]);
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[110]], "what was told is not told again");
+    let status = world.control.mirror.status(&world.group);
+    assert_eq!((status.error, status.failures), (None, 1));
+    assert!(status.written_at.is_some());
+}
+
+#[test]
+fn a_group_follows_its_own_name_or_the_one_that_a_start_gives_or_none() {
+    let world = world();
+    let named = |group: &Group| world.control.journal.group(group).unwrap().kafka_group;
+    assert_eq!(named(&world.group).as_deref(), Some("g"));
+    let other = Group::new("app", "h").unwrap();
+    begin(&world, other.clone(), None).unwrap();
+    assert_eq!(named(&other), None, "names of another app are not Kafka's");
+    let epoch = world.control.journal.group(&other).unwrap().epoch;
+    begin(&world, other.clone(), Some("lag-of-h")).unwrap();
+    begin(&world, other.clone(), None).unwrap();
+    assert_eq!(named(&other).as_deref(), Some("lag-of-h"), "kept by a start that names none");
+    assert_eq!(world.control.journal.group(&other).unwrap().epoch, epoch, "the same owner is not fenced by it");
+    begin(&world, world.group.clone(), Some("none")).unwrap();
+    assert_eq!(named(&world.group), None);
+    world.commit_to("t", 120);
+    assert!(follow(&world));
+    assert!(writes(&world).is_empty());
+}
+
+#[test]
+fn two_groups_do_not_write_into_one_kafka_group() {
+    let world = world();
+    let other = Group::new("app", "h").unwrap();
+    let seq = || world.control.journal.with_state(|state| state.seq);
+    let before = seq();
+    let error = begin(&world, other.clone(), Some("g")).unwrap_err().to_string();
+    assert!(error.contains("follow group g"), "{error}");
+    assert_eq!(seq(), before);
+    retire(&world.control, &world.group, None, "ann").unwrap();
+    begin(&world, other, Some("g")).unwrap();
+    let error = begin(&world, world.group.clone(), None).unwrap_err().to_string();
+    assert!(error.contains("another Kafka group, or none"), "{error}");
+}
+
+#[test]
+fn a_rollback_with_kafka_sets_reads_back_and_journals() {
+    let world = world();
+    assert!(follow(&world));
+    let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
+    let set = done.kafka.clone().unwrap();
+    assert!(set.is_done(), "{set:?}");
+    assert_eq!((world.broker.held("t"), world.position("t")), (Some(40), 40));
+    assert_eq!(set.partitions[0].offset.map(Offset::as_u64), Some(40));
+    assert_eq!(set.seq, Some(done.seq.unwrap().next()));
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[100], [40]], "the mirror knows");
+    // The plan again: the first receipt, with what came of it.
+    let id = world.control.journal.group(&world.group).unwrap().plans.back().unwrap().0.clone();
+    let again = execute(&world.control, to(&world, 40), Some(&id), "ann", "why").unwrap();
+    assert!(again.repeated);
+    assert_eq!(again.kafka, done.kafka);
+}
+
+#[test]
+fn what_kafka_does_not_take_is_said_by_partition_and_can_be_repeated() {
+    let world = world();
+    world.start("u", 60);
+    world.broker.kafka.lock().unwrap().refuses = BTreeSet::from(["u".parse().unwrap()]);
+    let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
+    let set = done.kafka.unwrap();
+    let errors: Vec<_> = set.partitions.iter().map(|partition| partition.error.as_deref()).collect();
+    assert_eq!((errors, set.is_done()), (vec![None, Some("unknown member")], false));
+    assert_eq!((world.position("t"), world.position("u")), (40, 40), "the group has moved");
+    world.broker.kafka.lock().unwrap().refuses.clear();
+    // The group goes on meanwhile: Kafka is not set back behind it.
+    world.commit_to("t", 45);
+    let again = set_kafka(&world.control, done.seq.unwrap()).unwrap();
+    assert!(again.is_done());
+    assert_eq!((world.broker.held("t"), world.broker.held("u")), (Some(45), Some(40)));
+    assert!(matches!(set_kafka(&world.control, Seq::MAX), Err(SetError::Invalid(_))));
+    assert!(matches!(set_kafka(&world.control, Seq::ZERO.next()), Err(SetError::Invalid(_))));
+}
+
+/// C03a
+#[test]
+fn live_members_keep_a_plan_from_being_executed() {
+    let world = world();
+    let state = || world.control.journal.group(&world.group).unwrap();
+    let before = state();
+    for (members, why) in [(member(), "m-1 (client c, host /h)"), (Seen::Failed("timed out".to_owned()), "timed out")] {
+        world.broker.kafka.lock().unwrap().members = members.clone();
+        let planned = plan(&world.control, to(&world, 40)).unwrap();
+        assert!(!planned.executable() && planned.why_not().contains(why), "{planned:?}");
+        let error = execute(&world.control, to(&world, 40), Some(&planned.id), "ann", "why").unwrap_err();
+        let live = members.known().is_some();
+        assert_eq!(matches!(error, ExecuteError::Active(_)), live, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(state(), before);
+    }
+    world.broker.kafka.lock().unwrap().members = Seen::Known(Vec::new());
+    let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
+    world.broker.kafka.lock().unwrap().members = member();
+    assert!(matches!(set_kafka(&world.control, done.seq.unwrap()), Err(SetError::Active { .. })));
+}
+
+#[test]
+fn a_kafka_group_is_needed_and_a_broker() {
+    let world = world();
+    let request = PlanRequest { unchecked: true, ..to(&world, 40) };
+    assert!(plan(&world.control, request).unwrap_err().to_string().contains("must be asked"));
+    let alone = Control { broker: None, ..world.control.clone() };
+    assert!(plan(&alone, to(&world, 40)).is_err());
+    begin(&world, world.group.clone(), Some("none")).unwrap();
+    let error = plan(&world.control, to(&world, 40)).unwrap_err().to_string();
+    assert!(error.contains("no Kafka group follows"), "{error}");
+}
+
+#[test]
+fn an_older_copy_of_the_journal_is_told_from_what_kafka_holds() {
+    let world = world();
+    let at = TopicPartition::new("t".parse().unwrap(), 0);
+    let hold = |offset: u64| {
+        let offset = Offset::try_from(offset).unwrap();
+        world.broker.kafka.lock().unwrap().committed.insert(("g".to_owned(), at.clone()), offset);
+    };
+    let behind = || {
+        let started = begin(&world, world.group.clone(), None).unwrap();
+        assert_eq!(
+            started.positions[0].offset,
+            Offset::try_from(world.position("t")).unwrap(),
+            "nothing is chosen by it"
+        );
+        started.findings.iter().filter(|finding| finding.verdict == Verdict::BehindKafka).count()
+    };
+    let newest = |world: &World| world.control.journal.with_state(|state| state.seq);
+    hold(100);
+    assert_eq!(behind(), 0);
+    let seq = newest(&world);
+    hold(900);
+    assert_eq!(behind(), 1);
+    assert_eq!(newest(&world), seq, "it is not journaled");
+    // What a rollback has read again does not count, as Kafka may not have been told.
+    hold(100);
+    execute(&world.control, PlanRequest { kafka: false, ..to(&world, 40) }, None, "ann", "why").unwrap();
+    assert_eq!(behind(), 0);
+    hold(101);
+    assert_eq!(behind(), 1);
+    hold(5_000);
+    assert_eq!(behind(), 0, "above the log's end it is of another topic");
+}
+
+#[test]
+fn another_cluster_is_told_nothing() {
+    let world = world();
+    let draft = {
+        let correction = crate::entry::Correction { cluster_id: Some("C1".to_owned()), ..Default::default() };
+        let body = crate::entry::Body::Reconciled { findings: Vec::new(), correction };
+        crate::entry::Draft { group: Some(world.group.clone()), epoch: world.epoch(), body }
+    };
+    world.control.journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
+    assert!(!follow(&world), "the broker does not say its cluster");
+    assert!(writes(&world).is_empty());
+    assert!(world.control.mirror.status(&world.group).error.unwrap().contains("cluster"));
+}
+
+#[test]
+fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
+    let world = world();
+    let kept = world.control.mirror.keep(&world.control).unwrap();
+    let second = world.control.mirror.keep(&world.control).unwrap();
+    assert!(writes(&world).is_empty(), "what was there before is left");
+    drop(kept);
+    world.commit_to("t", 120);
+    drop(second);
+    assert_eq!(world.broker.held("t"), Some(120), "told at the end, within its bound");
+    world.commit_to("t", 130);
+    let since = world.control.journal.with_state(|state| state.seq).previous();
+    world.control.mirror.catch_up(&world.control, since);
+    assert_eq!(world.broker.held("t"), Some(130));
+}

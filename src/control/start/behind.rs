@@ -1,0 +1,42 @@
+//! Whether Kafka's committed offsets are ahead of the journal, as when an older copy of it was put back (DESIGN section 5):
+//! that is told, never journaled, and nothing is chosen by it.
+
+use std::collections::BTreeMap;
+
+use crate::broker::Seen;
+use crate::entry::{Finding, Verdict};
+use crate::offset::{Offset, TopicPartition};
+use crate::positions::GroupState;
+use crate::reconcile::StartPosition;
+
+/// A finding for each partition that starts at its position although Kafka holds a higher offset. Not where a rollback
+/// explains it, whose offsets Kafka may not have been told yet, or a log that ends below.
+pub(super) fn findings(
+    group: &GroupState,
+    committed: &BTreeMap<TopicPartition, Seen<Offset>>,
+    starts: &[StartPosition],
+) -> Vec<Finding> {
+    let behind = starts.iter().filter_map(|start| {
+        let held = *committed.get(&start.at)?.known()?;
+        let partition = group.positions.get(&start.at.topic, start.at.partition)?;
+        let explained = partition.replaying_until.is_some_and(|until| held <= until);
+        let in_log = start.latest.is_none_or(|latest| held <= latest);
+        if start.verdict != Verdict::InRange || held <= partition.position || explained || !in_log {
+            return None;
+        }
+        Some(Finding {
+            topic: Some(start.at.topic.clone()),
+            partition: Some(start.at.partition),
+            verdict: Verdict::BehindKafka,
+            position: Some(partition.position),
+            earliest: start.earliest,
+            latest: start.latest,
+            start: Some(start.offset),
+            loss: None,
+            detail: Some(format!(
+                "Kafka holds {held} as committed: this journal may be an older copy, or another program commits there"
+            )),
+        })
+    });
+    behind.collect()
+}

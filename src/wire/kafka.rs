@@ -1,0 +1,75 @@
+//! What setting Kafka's committed offsets came to, and how the mirror of a group is doing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{KafkaSet, MirrorStatus};
+use crate::entry::KafkaOutcome;
+use crate::offset::{Seq, Timestamp};
+use crate::wire::Count;
+
+/// How far setting Kafka's committed offsets for a rollback has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KafkaWord {
+    /// It is to be done; nothing says yet that it was.
+    Pending,
+    /// Kafka holds what it should, for each partition.
+    Done,
+    /// Not for each partition.
+    Failed,
+}
+
+/// Asks for Kafka's committed offsets to be set for the rollback that the route names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaBody {}
+
+/// What setting Kafka's committed offsets for a rollback came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KafkaAnswer {
+    /// The rollback's entry: it may be repeated by it.
+    pub of: Seq,
+    /// The Kafka group; null where none follows any more.
+    pub kafka_group: Option<String>,
+    /// How far it has come.
+    pub state: KafkaWord,
+    /// The entry that says so; null while it is pending.
+    pub seq: Option<Seq>,
+    /// Each partition that the rollback moved.
+    pub partitions: Vec<KafkaOutcome>,
+}
+
+impl From<&KafkaSet> for KafkaAnswer {
+    fn from(set: &KafkaSet) -> Self {
+        let state = match set.seq {
+            None => KafkaWord::Pending,
+            Some(_) if set.is_done() => KafkaWord::Done,
+            Some(_) => KafkaWord::Failed,
+        };
+        KafkaAnswer {
+            of: set.of,
+            kafka_group: set.kafka_group.clone(),
+            state,
+            seq: set.seq,
+            partitions: set.partitions.clone(),
+        }
+    }
+}
+
+/// How the committed offsets in Kafka follow a group, as far as the process that answers knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MirrorAnswer {
+    /// When Kafka was last told all positions; null if this process has told none yet.
+    pub written_at: Option<Timestamp>,
+    /// Why the newest attempt failed; null where it did not.
+    pub error: Option<String>,
+    /// Attempts that failed.
+    pub failures: Count,
+}
+
+impl From<MirrorStatus> for MirrorAnswer {
+    fn from(status: MirrorStatus) -> Self {
+        let MirrorStatus { written_at, error, failures } = status;
+        MirrorAnswer { written_at, error, failures: Count(failures) }
+    }
+}
