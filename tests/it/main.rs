@@ -28,6 +28,8 @@ mod kafka_harness;
 mod kafka_look;
 #[cfg(feature = "kafka")]
 mod kafka_mock;
+#[cfg(feature = "cli")]
+mod kafka_offsets;
 #[cfg(feature = "kafka")]
 mod kafka_running;
 #[cfg(feature = "cli")]

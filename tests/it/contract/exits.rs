@@ -75,7 +75,7 @@ fn each_code_says_what_it_is_listed_for() {
     // 5 too where the holder serves nothing.
     code(5, &["groups"]);
     drop(journal);
-    // 7 and 9 want a broker, or its silence for a deadline: `cli` and `cli_consume` run them.
+    // 4 for live members: `kafka_offsets`. 7 and 9 want a broker, or its silence for a deadline: `cli` and `cli_consume` run them.
     assert_eq!(Failure::Broker(String::new()).code(), 7);
     assert_eq!(Failure::GaveUp(String::new()).code(), 9);
 }

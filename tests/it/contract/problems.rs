@@ -9,7 +9,7 @@ use axum::http::Request;
 use axum::response::IntoResponse as _;
 use tidelog::broker::{Ask, Broker, Look, Seen};
 use tidelog::journal::{ReadError, WriteError};
-use tidelog::offset::{Offset, Seq, Timestamp, TopicPartition};
+use tidelog::offset::{Group, Offset, Seq, Timestamp, TopicPartition};
 use tidelog::server::{Guard, Limits, Problem, Role, Token};
 
 use super::{fields, lines, same};
@@ -165,6 +165,17 @@ fn every_problem_has_its_name_its_status_and_its_fields() {
         let answer = runtime.block_on(world.ask(method, target, &body));
         assert_eq!(answer.problem(), name, "{method} {:.60} {body:.60}: {}", target, answer.json());
         note(&answer, &mut found);
+    }
+    // Live members of the Kafka group, and members that Kafka does not tell.
+    let kafka =
+        |offset: u64| format!(r#"{{"to": {{"offset": {offset}}}, "kafka": true, "actor": "ann", "reason": "why"}}"#);
+    assert_eq!(runtime.block_on(world.ask("POST", "/v1/groups/g/rollback", &kafka(50))).status, 200);
+    let moved = world.journal().group(&Group::new("default", "g").expect("a name")).and_then(|group| group.last_move);
+    let again = format!("/v1/rollbacks/{}/kafka", moved.expect("a move"));
+    for members in ["members m", "members ?"] {
+        world.change(members);
+        note(&runtime.block_on(world.ask("POST", "/v1/groups/g/rollback", &kafka(60))), &mut found);
+        note(&runtime.block_on(world.ask("POST", &again, "{}")), &mut found);
     }
     let large =
         Request::get("/v1/groups").header("x-large", "y".repeat(40_000)).body(Body::empty()).expect("a request");

@@ -79,7 +79,7 @@ fn every_kind_of_entry_is_told_with_its_own_fields() {
         > GET /v1/groups/g/entries?order=asc
         200 {"entries": [{"seq": "1", "group": "g", "app": "default", "recorded_at": "2026-11-30T09:00:00Z",
          "machine_clock": "2026-11-30T09:00:00Z", "epoch": "1", "kind": "started", "owner": "o1",
-         "isolation": "read_committed"}, {"seq": "2", "group": "g", "app": "default",
+         "isolation": "read_committed", "kafka_group": "g"}, {"seq": "2", "group": "g", "app": "default",
          "recorded_at": "2026-11-30T09:00:00Z", "machine_clock": "2026-11-30T09:00:00Z", "epoch": "1",
          "kind": "reconciled", "findings": [], "topics": [{"topic": "orders", "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ",
          "new_incarnation": false}], "moves": [{"topic": "orders", "partition": 0,
@@ -98,7 +98,7 @@ fn every_kind_of_entry_is_told_with_its_own_fields() {
          "losses": [{"topic": "orders", "partition": 1, "from_offset": "0", "until_offset": "4", "cause": "expired"}],
          "cluster_id": null}, {"seq": "5", "group": "g", "app": "default", "recorded_at": "2026-11-30T09:00:00Z",
          "machine_clock": "2026-11-30T09:00:00Z", "epoch": "2", "kind": "rolled_back", "plan": "*",
-         "target": "offset 5", "actor": "ann", "reason": "why", "undoes": null, "kafka": false, "topics": [],
+         "target": "offset 5", "actor": "ann", "reason": "why", "undoes": null, "kafka": null, "topics": [],
          "moves": [{"topic": "orders", "partition": 0, "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "old": "100", "new": "5",
          "holes": [{"from_offset": "0", "until_offset": "5", "seq": "3"}], "replaying_until": "100"}], "losses": [],
          "cluster_id": null}, {"seq": "6", "group": "g", "app": "default", "recorded_at": "2026-11-30T09:00:00Z",

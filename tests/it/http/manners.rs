@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::World;
 
 /// Each route, with what it allows, and the parameters that it takes.
-pub const ROUTES: [(&str, &str, &[&str]); 19] = [
+pub const ROUTES: [(&str, &str, &[&str]); 20] = [
     ("/v1/groups", "GET", &["app", "limit", "cursor", "order"]),
     ("/v1/groups/g", "GET", &["app", "epoch_above", "wait"]),
     ("/v1/groups/g/positions", "GET", &["app", "at", "batch", "seq"]),
@@ -31,6 +31,7 @@ pub const ROUTES: [(&str, &str, &[&str]); 19] = [
     ("/v1/groups/g/release", "POST", &["app"]),
     ("/v1/groups/g/retire", "POST", &["app"]),
     ("/v1/losses/3/acknowledge", "POST", &[]),
+    ("/v1/rollbacks/3/kafka", "POST", &[]),
 ];
 
 /// A group with one batch and one hole.

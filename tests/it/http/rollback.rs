@@ -54,7 +54,7 @@ fn a_plan_says_all_that_its_execution_does_and_is_executed_once() {
         > GET /v1/groups/g/entries?limit=1
         200 {"entries": [{"seq": "6", "group": "g", "app": "default", "recorded_at": "2026-11-30T10:00:00Z",
          "machine_clock": "2026-11-30T10:00:00Z", "epoch": "2", "kind": "rolled_back", "plan": "$plan",
-         "target": "before batch 2", "actor": "ann", "reason": "a bad deploy", "undoes": null, "kafka": false,
+         "target": "before batch 2", "actor": "ann", "reason": "a bad deploy", "undoes": null, "kafka": null,
          "topics": [], "moves": [{"topic": "orders", "partition": 0, "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ",
          "old": "200", "new": "100", "holes": [], "replaying_until": "200"}, {"topic": "orders", "partition": 1,
          "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "old": "100", "new": "50", "holes": [], "replaying_until": "100"}],
@@ -97,7 +97,7 @@ fn a_plan_says_all_that_its_execution_does_and_is_executed_once() {
          "machine_clock": "2026-11-30T10:00:00Z", "epoch": "4", "kind": "held", "reason": "back", "actor": "ann"},
          {"seq": "8", "group": "g", "app": "default", "recorded_at": "2026-11-30T10:00:00Z",
          "machine_clock": "2026-11-30T10:00:00Z", "epoch": "4", "kind": "rolled_back", "plan": "*",
-         "target": "undo of the last move", "actor": "ann", "reason": "back", "undoes": "6", "kafka": false,
+         "target": "undo of the last move", "actor": "ann", "reason": "back", "undoes": "6", "kafka": null,
          "topics": [], "moves": [{"topic": "orders", "partition": 0, "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ",
          "old": "100", "new": "200", "holes": [], "replaying_until": null}, {"topic": "orders", "partition": 1,
          "topic_id": "QUFBQUFBQUFBQUFBQUFBQQ", "old": "50", "new": "100", "holes": [], "replaying_until": null}],
@@ -165,9 +165,9 @@ fn a_plan_that_is_refused_says_why_and_what_would_allow_it() {
         404 unknown-topic {"detail": "group g has no nothing", "topic": "nothing", "partition": null}
         > POST /v1/groups/g/rollback/plan {"to": {"batch": 1}, "scope": [{"topic": "orders", "partitions": [1, 7]}]}
         404 unknown-topic {"detail": "group g has no orders/7", "topic": "orders", "partition": 7}
-        > POST /v1/groups/g/rollback/plan {"to": {"batch": 1}, "kafka": true}
-        400 invalid {"detail": "kafka \"true\": setting Kafka's committed offsets is not in this version yet",
-         "field": "kafka", "value": "true", "limit": "setting Kafka's committed offsets is not in this version yet"}
+        > POST /v1/groups/g/rollback/plan {"to": {"batch": 1}, "kafka": true, "unchecked": true}
+        400 invalid {"detail": "unchecked \"true\": to set Kafka's committed offsets the broker must be asked",
+         "field": "unchecked", "value": "true", "limit": "to set Kafka's committed offsets the broker must be asked"}
         > POST /v1/groups/g/rollback/plan {"to": {}}
         400 invalid {"detail": "to \"\": names no target; give exactly one", "field": "to", "value": "",
          "limit": "names no target; give exactly one"}
@@ -218,7 +218,7 @@ fn a_plan_that_is_refused_says_why_and_what_would_allow_it() {
         > GET /v1/groups
         200 {"groups": [{"group": "g", "app": "default", "epoch": "1", "state": "active", "held": null, "owner": "o",
          "picked_up": {"epoch": "1", "owner": "o", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_committed",
-         "cluster_id": null, "last_batch": {"batch": "2", "seq": "5", "batch_time": "2026-11-30T09:59:59Z",
+         "cluster_id": null, "kafka_group": "g", "last_batch": {"batch": "2", "seq": "5", "batch_time": "2026-11-30T09:59:59Z",
          "recorded_at": "2026-11-30T10:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
          "open_holes": "0", "losses_open": "0"}], "next": null}
         "#),

@@ -76,11 +76,6 @@ impl ScriptedBroker {
         self.with(|script| script.refused = words.from(1).map(words::at).collect());
     }
 
-    /// What it holds as committed.
-    pub fn held(&self) -> BTreeMap<TopicPartition, Seen<Offset>> {
-        self.with(|script| script.kafka.clone())
-    }
-
     /// What of a log is records, for one who looks into holes: `none`, or `orders/0 100..200 250..260`.
     pub fn readable(&self, words: &Words) {
         self.with(|script| {
