@@ -38,6 +38,13 @@ pub struct Control {
     pub mirror: Mirror,
 }
 
+impl Control {
+    /// The journal and its broker, with the default limits and nothing written to Kafka yet.
+    pub fn new(journal: Journal, broker: Option<Arc<dyn Broker>>, clock: Clock) -> Self {
+        Control { journal, broker, limits: Limits::default(), clock, mirror: Mirror::default() }
+    }
+}
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {

@@ -8,7 +8,7 @@ use crate::broker::Broker;
 use crate::cli::args::duration;
 use crate::cli::exit::Failure;
 use crate::cli::times;
-use crate::control::{Control, Limits, Mirror};
+use crate::control::Control;
 use crate::journal::{Durability, Journal, Options};
 
 /// Opens the journal, or makes one and says so.
@@ -38,7 +38,7 @@ fn open(dir: &Path, options: Options) -> Result<Journal, Failure> {
 
 /// The journal and a broker, to be steered.
 pub fn control(journal: Journal, broker: Option<Arc<dyn Broker>>) -> Control {
-    Control { journal, broker, limits: Limits::default(), clock: Arc::new(times::now), mirror: Mirror::default() }
+    Control::new(journal, broker, Arc::new(times::now))
 }
 
 /// Reads `fsync`, `process` or `interval=TIME`.

@@ -48,6 +48,25 @@ pub struct StartRequest {
 }
 
 impl StartRequest {
+    /// A start of `group` by `owner`, one name for each process, with the default policy.
+    ///
+    /// ```
+    /// use tidelog::control::StartRequest;
+    /// use tidelog::offset::Group;
+    ///
+    /// let group = Group::new("default", "loader")?;
+    /// let request = StartRequest {
+    ///     kafka_group: Some("none".parse()?), // no lag chart looks at it
+    ///     ..StartRequest::new(group, vec!["orders".parse()?, "^audit-.*".parse()?], "loader@host1:4711")
+    /// };
+    /// assert!(!request.dry_run);
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
+    pub fn new(group: Group, topics: Vec<TopicSelector>, owner: impl Into<String>) -> Self {
+        let (owner, policy) = (owner.into(), Policy::default());
+        StartRequest { group, topics, owner, policy, isolation: None, kafka_group: None, dry_run: false }
+    }
+
     fn starter(&self) -> Starter<'_> {
         Starter { owner: &self.owner, isolation: self.isolation, kafka_group: self.kafka_group.as_ref() }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::broker::{Broker, TopicSelector};
+use crate::broker::{Broker, KafkaGroup, TopicSelector};
 use crate::cli::exit::Failure;
 use crate::cli::kafka::broker;
 use crate::cli::{opening, times};
@@ -142,7 +142,8 @@ impl World {
             owner: format!("{}@demo:{}", self.group.group(), Instant::now().elapsed().as_nanos() + self.newest()),
             policy: Policy::default(),
             isolation: None,
-            kafka_group: None,
+            // The demo leaves nothing in a cluster.
+            kafka_group: Some(KafkaGroup::Off),
             dry_run: false,
         };
         let config = Config {
