@@ -1,4 +1,4 @@
-//! Against a real broker, in one run each: the start map of many partitions against one watermark query for each; and a
+//! Against a real broker, in one run each: commits with Kafka's committed offsets following and without; the start map of many partitions against one watermark query for each; and a
 //! million records of 1 KiB through `JournaledConsumer` against a plain loop that commits to Kafka at the same points.
 //!
 //!     tests/run kafka_harness && cargo bench --bench kafka [-- PARTITIONS RECORDS]      (default: 2000 1000000)
@@ -18,11 +18,11 @@ use rdkafka::config::ClientConfig as Native;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::{Message, Offset as NativeOffset, TopicPartitionList};
 use tidelog::broker::{Broker, TopicSelector};
-use tidelog::control::{self, Control, Limits, StartRequest};
+use tidelog::commit::Commit;
+use tidelog::control::{self, Control, StartRequest};
 use tidelog::journal::{Clock, Journal, Options};
 use tidelog::kafka::{ClientConfig, Config, Cut, Discovery, JournaledConsumer, KafkaBroker};
-use tidelog::offset::{Group, Timestamp};
-use tidelog::reconcile::Policy;
+use tidelog::offset::{Group, Offset, OffsetRange, Timestamp};
 
 use crate::kafka::TestKafka;
 
@@ -43,19 +43,12 @@ fn control(dir: &Path, client: &ClientConfig) -> Control {
     options.create = true;
     let journal = Journal::open(dir, options).expect("the journal opens");
     let broker: Arc<dyn Broker> = Arc::new(KafkaBroker::new(client, clock()).expect("a client"));
-    Control { journal, broker: Some(broker), limits: Limits::default(), clock: clock(), mirror: Default::default() }
+    Control::new(journal, Some(broker), clock())
 }
 
 fn request(topic: &str, owner: &str) -> StartRequest {
-    StartRequest {
-        group: Group::new("bench", "loader").expect("legal names"),
-        topics: vec![topic.parse::<TopicSelector>().expect("a topic")],
-        owner: owner.to_owned(),
-        policy: Policy::default(),
-        isolation: None,
-        kafka_group: None,
-        dry_run: false,
-    }
+    let group = Group::new("bench", "loader").expect("legal names");
+    StartRequest::new(group, vec![topic.parse::<TopicSelector>().expect("a topic")], owner)
 }
 
 fn start_map(kafka: &TestKafka, partitions: i32) {
@@ -192,6 +185,62 @@ fn consume(kafka: &TestKafka, records: usize) {
     );
 }
 
+/// Commits of 4 ranges a second, by one committer and by 64, with Kafka's committed offsets following and without.
+fn mirror(kafka: &TestKafka) {
+    const SECONDS: u64 = 3;
+    let topic = kafka.unique("mirror");
+    kafka.create_topic(&topic, 4, &[]);
+    for committers in [1, 64] {
+        let mut rates = [Vec::new(), Vec::new()];
+        for round in 0..2 * ROUNDS {
+            let follows = round % 2 == 1;
+            let client = ClientConfig::new(kafka.brokers()).expect("brokers");
+            let dir = tempfile::tempdir_in(".").expect("a temporary directory");
+            let control = control(dir.path(), &client);
+            let kept = follows.then(|| control.mirror.keep(&control).expect("a broker"));
+            let name = kafka.unique("mirror-group");
+            let group = Group::new("default", &name).expect("legal");
+            let started = control::start(&control, StartRequest { group: group.clone(), ..request(&topic, "bench") });
+            let epoch = started.expect("a start").epoch;
+            let (next, begun) = (std::sync::atomic::AtomicU64::new(0), Instant::now());
+            std::thread::scope(|scope| {
+                for _ in 0..committers {
+                    scope.spawn(|| {
+                        while begun.elapsed() < Duration::from_secs(SECONDS) {
+                            let from = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                            let offset = |number: u64| Offset::try_from(number).expect("small");
+                            let range = |partition| {
+                                let topic = topic.parse().expect("legal");
+                                OffsetRange::new(topic, partition, offset(from), offset(from + 1)).expect("a range")
+                            };
+                            let ranges = (0..4).map(range).collect();
+                            let commit = Commit::new(group.clone(), epoch, clock()(), ranges).expect("legal");
+                            control.journal.commit(commit).expect("a commit");
+                        }
+                    });
+                }
+            });
+            let commits = next.into_inner();
+            let rate = commits as f64 / begun.elapsed().as_secs_f64();
+            drop(kept);
+            if follows {
+                assert_eq!(kafka.committed(&name, &topic, 3), i64::try_from(commits).ok(), "Kafka has followed");
+            }
+            rates[usize::from(follows)].push(rate as u64);
+        }
+        let median = |rates: &mut Vec<u64>| {
+            rates.sort_unstable();
+            rates[rates.len() / 2]
+        };
+        let [off, on] = &mut rates;
+        let (off, on) = (median(off), median(on));
+        println!(
+            "{committers} committers, 4 ranges a commit: {off}/s without the mirror, {on}/s with it; ratio {:.3}",
+            on as f64 / off as f64
+        );
+    }
+}
+
 fn main() {
     let arguments: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let (partitions, records) = match arguments[..] {
@@ -199,6 +248,7 @@ fn main() {
         _ => (2_000, 1_000_000),
     };
     let kafka = TestKafka::shared();
+    mirror(kafka);
     start_map(kafka, partitions);
     consume(kafka, records);
 }

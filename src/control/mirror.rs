@@ -20,8 +20,7 @@ pub use self::set::{KafkaSet, SetError, set_kafka};
 pub(super) use self::set::{members_text, newest_result, not_followed, unknown_text};
 use crate::broker::{Ask, Broker, TopicSelector};
 use crate::control::Control;
-use crate::offset::{Epoch, Group, Offset, Seq, Timestamp, TopicPartition};
-use crate::positions::GroupState;
+use crate::offset::{Epoch, Group, Offset, Seq, Timestamp, TopicName, TopicPartition};
 
 /// The first pause after a write that failed; it doubles up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -52,7 +51,8 @@ struct Follower {
 #[derive(Default)]
 struct Written {
     kafka_group: String,
-    offsets: BTreeMap<TopicPartition, Offset>,
+    /// Each with the incarnation of its topic: Kafka forgets the offsets of a topic that is deleted.
+    offsets: BTreeMap<TopicPartition, (u32, Offset)>,
     /// The group's cluster that the broker is known to belong to.
     cluster_id: Option<String>,
     /// When a write that failed may be tried again, and the pause before that.
@@ -77,6 +77,7 @@ struct Due {
     epoch: Epoch,
     seq: Seq,
     offsets: BTreeMap<TopicPartition, Offset>,
+    incarnations: BTreeMap<TopicName, u32>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,6 +113,12 @@ impl Mirror {
             // Told already; the next commit of the group tries again.
             let _ = self.follow(control, &**broker, &group);
         }
+    }
+
+    /// Forgets what Kafka was told, so that it is told all of it again.
+    fn forget(&self) {
+        let followers: Vec<_> = lock(&self.0.followers).values().cloned().collect();
+        followers.iter().for_each(|follower| lock(&follower.turn).offsets.clear());
     }
 
     fn follower(&self, group: &Group) -> Arc<Follower> {
@@ -188,18 +195,21 @@ fn due(control: &Control, group: &Group, written: &mut Written) -> Option<Due> {
     control.journal.with_state(|state| {
         let state = state.groups.get(group).filter(|state| !state.retired)?;
         let kafka_group = state.kafka_group.clone()?;
-        if written.kafka_group != kafka_group {
+        let moved = written.cluster_id.is_some() && written.cluster_id != state.cluster_id;
+        if written.kafka_group != kafka_group || moved {
             *written = Written { kafka_group: kafka_group.clone(), ..Written::default() };
         }
-        let offsets = positions(state).filter(|(at, position)| written.offsets.get(at) != Some(position)).collect();
-        Some(Due { kafka_group, cluster_id: state.cluster_id.clone(), epoch: state.epoch, seq: state.seq, offsets })
+        let wanted = state.positions.iter().filter(|(at, topic, partition)| {
+            !topic.retired && written.offsets.get(at) != Some(&(topic.incarnation, partition.position))
+        });
+        let (mut offsets, mut incarnations) = (BTreeMap::new(), BTreeMap::new());
+        for (at, topic, partition) in wanted {
+            incarnations.insert(at.topic.clone(), topic.incarnation);
+            offsets.insert(at, partition.position);
+        }
+        let (cluster_id, epoch, seq) = (state.cluster_id.clone(), state.epoch, state.seq);
+        Some(Due { kafka_group, cluster_id, epoch, seq, offsets, incarnations })
     })
-}
-
-/// The positions of what is not retired.
-fn positions(state: &GroupState) -> impl Iterator<Item = (TopicPartition, Offset)> {
-    let wanted = state.positions.iter().filter(|(_, topic, _)| !topic.retired);
-    wanted.map(|(at, _, partition)| (at, partition.position))
 }
 
 fn write(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Due) -> Result<(), String> {
@@ -209,7 +219,8 @@ fn write(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Du
     for (at, offset) in &due.offsets {
         match results.get(at) {
             Some(Ok(())) => {
-                written.offsets.insert(at.clone(), *offset);
+                let incarnation = due.incarnations.get(&at.topic).copied().unwrap_or_default();
+                written.offsets.insert(at.clone(), (incarnation, *offset));
             }
             Some(Err(why)) => failed.push(format!("{at}: {why}")),
             None => failed.push(format!("{at}: not answered")),

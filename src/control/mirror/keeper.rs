@@ -12,6 +12,9 @@ use crate::offset::{Group, Seq};
 
 /// Between two rounds: a fast consumer costs Kafka ten writes a second, whatever its commits.
 const PACE: Duration = Duration::from_millis(100);
+/// How often Kafka is told everything again: it forgets an offset that was not set for `offsets.retention.minutes`, 7 days
+/// by default, if nobody is in the group.
+const AGAIN: Duration = Duration::from_secs(3600);
 /// How long its end may take; then it is left to itself, as it waits for a silent broker.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
@@ -36,7 +39,8 @@ impl Keeper {
     pub(super) fn begin(mirror: Mirror, control: Control) -> Option<Keeper> {
         let stop = Arc::new(AtomicBool::new(false));
         let since = control.journal.with_state(|state| state.seq);
-        let mut rounds = Rounds { mirror, control, stop: Arc::clone(&stop), since, seen: since, told: BTreeMap::new() };
+        let (told, again) = (BTreeMap::new(), Instant::now() + AGAIN);
+        let mut rounds = Rounds { mirror, control, stop: Arc::clone(&stop), since, seen: since, told, again };
         match thread::Builder::new().name("kafka-mirror".to_owned()).spawn(move || rounds.run()) {
             Ok(thread) => Some(Keeper { stop, thread: Mutex::new(Some(thread)) }),
             Err(error) => {
@@ -74,6 +78,8 @@ struct Rounds {
     seen: Seq,
     /// The newest entry of each group that Kafka knows of.
     told: BTreeMap<Group, Seq>,
+    /// When all of them are told again.
+    again: Instant,
 }
 
 impl Rounds {
@@ -89,6 +95,10 @@ impl Rounds {
     }
 
     fn round(&mut self) {
+        if Instant::now() >= self.again {
+            self.again = Instant::now() + AGAIN;
+            self.tell_again();
+        }
         let newest = self.control.journal.with_state(|state| state.seq);
         let Some(broker) = self.control.broker.clone().filter(|_| newest > self.seen) else { return };
         let mut all = true;
@@ -103,5 +113,12 @@ impl Rounds {
         if all {
             self.seen = newest;
         }
+    }
+
+    /// Has all groups that Kafka knows of told again.
+    fn tell_again(&mut self) {
+        self.mirror.forget();
+        self.told.values_mut().for_each(|told| *told = Seq::ZERO);
+        self.seen = Seq::ZERO;
     }
 }

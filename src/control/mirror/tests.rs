@@ -151,7 +151,8 @@ fn a_rollback_with_kafka_sets_reads_back_and_journals() {
     assert_eq!(set.partitions[0].offset.map(Offset::as_u64), Some(40));
     assert_eq!(set.seq, Some(done.seq.unwrap().next()));
     assert!(follow(&world));
-    assert_eq!(writes(&world), [[100], [40]], "the mirror knows");
+    assert_eq!(writes(&world), [[100], [40], [40]], "the mirror tells it once more");
+    assert!(follow(&world) && writes(&world).is_empty());
     // The plan again: the first receipt, with what came of it.
     let id = world.control.journal.group(&world.group).unwrap().plans.back().unwrap().0.clone();
     let again = execute(&world.control, to(&world, 40), Some(&id), "ann", "why").unwrap();
@@ -275,4 +276,21 @@ fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
     let since = world.control.journal.with_state(|state| state.seq).previous();
     world.control.mirror.catch_up(&world.control, since);
     assert_eq!(world.broker.held("t"), Some(130));
+}
+
+#[test]
+fn all_is_told_again_where_kafka_may_have_forgotten() {
+    let world = world();
+    assert!(follow(&world));
+    // After a week, whoever told it.
+    world.control.mirror.forget();
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[100], [100]]);
+    // Of a topic that was deleted and made again, even if the number is the same.
+    world.broker.recreate("t", 2);
+    world.broker.log("t", 100, 1_000);
+    begin(&world, world.group.clone(), None).unwrap();
+    assert_eq!(world.position("t"), 100);
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[100]]);
 }
