@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::broker::{Ask, Broker, Look, Seen, TopicLook, TopicSelector};
-use crate::offset::{Group, TopicPartition};
+use crate::broker::{Ask, Broker, Look, Member, Seen, TopicLook, TopicSelector};
+use crate::offset::{Group, OffsetRange, TopicPartition};
 use crate::positions::GroupState;
 
 /// A look is not repeated before it is this old.
@@ -22,6 +22,8 @@ const KNOWN: Duration = Duration::from_secs(3600);
 const WAIT: Duration = Duration::from_millis(500);
 /// How long a look may take.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// How long the members of a Kafka group may take: less than what waits for the look with them.
+const MEMBERS_DEADLINE: Duration = Duration::from_millis(400);
 /// Looks at once.
 const AT_ONCE: usize = 4;
 /// Groups that are remembered; past that the one that was looked at longest ago is forgotten.
@@ -38,6 +40,8 @@ pub struct Looks {
 #[derive(Default)]
 struct Known {
     look: Option<Arc<Look>>,
+    /// Who was in the Kafka group that follows.
+    members: Option<Vec<Member>>,
     taken: Option<Instant>,
     /// Whether the broker said nothing the last time.
     silent: bool,
@@ -96,6 +100,12 @@ impl Looks {
         self.groups().get(group).and_then(|known| known.usable(KNOWN))
     }
 
+    /// The live members of the Kafka group that follows the group, without asking the broker; none where it did not say.
+    pub fn members(&self, group: &Group) -> Option<Vec<Member>> {
+        let groups = self.groups();
+        groups.get(group).filter(|known| known.usable(STALE).is_some()).and_then(|known| known.members.clone())
+    }
+
     /// Whether the broker said nothing the last time that it was asked about the group.
     pub fn is_silent(&self, group: &Group) -> bool {
         self.groups().get(group).is_some_and(|known| known.silent)
@@ -120,28 +130,34 @@ impl Looks {
         let mut topics: Vec<_> = named.map(|(name, _)| TopicSelector::Name(name.clone())).collect();
         topics.extend(patterns);
         let ask = Ask { topics, isolation: state.isolation, deadline: DEADLINE };
+        let kafka_group = state.kafka_group.clone();
         bound(&mut groups);
         drop(groups);
         let (looks, group) = (Arc::clone(self), group.clone());
         tokio::task::spawn_blocking(move || {
             // A look that panics is one that said nothing.
-            let look = catch_unwind(AssertUnwindSafe(|| broker.look(&ask)));
+            let look = catch_unwind(AssertUnwindSafe(|| {
+                let look = broker.look(&ask);
+                let members = kafka_group.map(|name| broker.members(&name, MEMBERS_DEADLINE));
+                (look, members.and_then(|members| members.known().cloned()))
+            }));
             looks.note(&group, look.ok());
         });
         worth_it
     }
 
-    fn note(&self, group: &Group, look: Option<Look>) {
-        let said = look.filter(|look| {
+    fn note(&self, group: &Group, look: Option<(Look, Option<Vec<Member>>)>) {
+        let said = look.filter(|(look, _)| {
             let failed = |topic: &TopicLook| matches!(topic.partitions, Seen::Failed(_));
             look.topics.is_empty() || !look.topics.values().all(failed)
         });
         if let Some(known) = self.groups().get_mut(group) {
             known.under_way = false;
             known.silent = said.is_none();
-            if let Some(look) = said {
+            if let Some((look, members)) = said {
                 known.taken = Some(Instant::now());
                 known.look = Some(Arc::new(look));
+                known.members = members;
             }
         }
         self.ended.send_modify(|count| *count += 1);
@@ -169,4 +185,18 @@ pub fn growth(state: &GroupState, look: &Look) -> Vec<TopicPartition> {
         growth.extend(new.map(|number| TopicPartition::new(name.clone(), *number)));
     }
     growth
+}
+
+/// What the group will lose at its next start, as retention has passed its positions.
+pub fn losses_to_come(state: &GroupState, look: &Look) -> Vec<OffsetRange> {
+    let wanted = state.positions.iter().filter(|(_, topic, _)| !topic.retired);
+    let passed = wanted.filter_map(|(at, topic, partition)| {
+        let seen = look.topics.get(&at.topic)?;
+        // Of another topic of the same name nothing is known.
+        let same = seen.id.known().is_none_or(|id| topic.topic_id.is_none_or(|own| own == *id));
+        let earliest = *seen.partitions.known()?.get(&at.partition)?.earliest.known()?;
+        let lost = || OffsetRange::new(at.topic.clone(), at.partition, partition.position, earliest).ok();
+        if same && partition.position < earliest { lost() } else { None }
+    });
+    passed.collect()
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::broker::Member;
 use crate::entry::{self, Body};
 use crate::offset::{BatchNumber, Epoch, Group, Isolation, OffsetRange, Seq, Timestamp, TopicName};
 use crate::positions::{GroupState, Hold, PickedUp};
@@ -125,8 +126,12 @@ pub struct GroupAnswer {
     pub summary: GroupSummary,
     /// What is on the broker and not in the journal yet: starting again takes it in.
     pub growth: Vec<Grown>,
+    /// What retention has passed, as far as the newest look knows: the next start writes it down as lost.
+    pub losses_to_come: Vec<OffsetRange>,
     /// How Kafka's committed offsets follow; null where no Kafka group does, or no broker is set.
     pub mirror: Option<MirrorAnswer>,
+    /// Live members of that Kafka group, which keep its offsets from being set; null where nobody knows.
+    pub members: Option<Vec<Member>>,
     /// The last commit that was fenced since the server began.
     pub last_fenced: Option<LastFenced>,
     /// How many were.

@@ -89,7 +89,9 @@ fn a_group_by_itself_is_a_summary_and_more() {
     there_and_back::<GroupSummary>(&format!("{{{summary}}}"));
     there_and_back::<GroupAnswer>(&format!(
         r#"{{{summary}, "growth": [{{"topic": "orders", "partition": 2}}],
+        "losses_to_come": [{{"topic": "orders", "partition": 0, "from_offset": "0", "until_offset": "5"}}],
         "mirror": {{"written_at": "2026-11-30T10:00:00Z", "error": null, "failures": "2"}},
+        "members": [{{"member_id": "m", "client_id": "c", "host": "/h"}}],
         "last_fenced": {{"at": "2026-11-30T10:00:00Z", "epoch": "2",
             "ranges": [{{"topic": "orders", "partition": 0, "from_offset": "0", "until_offset": "5"}}]}},
         "fenced_total": "1"}}"#

@@ -29,6 +29,9 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &PlanAnswer) -> Re
         }
     }
     out.table(rows)?;
+    if plan.execute.kafka && plan.executable {
+        out.line("Kafka's committed offsets are set too: the Kafka group has no live members.")?;
+    }
     if plan.clock_uncertain {
         out.line(
             "The machine's clock and the journal's differ by over a minute: a batch number is surer than a time.",

@@ -10,7 +10,7 @@ use crate::journal::{Fenced, Fences, Journal, Order};
 use crate::offset::{Epoch, Group, Invalid, Timestamp};
 use crate::positions::GroupState;
 use crate::server::ask::{Ask, bad_cursor};
-use crate::server::looks::growth;
+use crate::server::looks::{growth, losses_to_come};
 use crate::server::{App, Problem};
 use crate::wire::{Batch, Count, GroupAnswer, GroupSummary, GroupsAnswer, Grown, LastFenced};
 
@@ -102,12 +102,13 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
         risen(&app, &group, above, wait).await?;
     }
     let state = app.state(&group)?;
-    let growth = match app.0.looks.known(&group) {
-        Some(look) => {
-            growth(&state, &look).into_iter().map(|at| Grown { topic: at.topic, partition: at.partition }).collect()
-        }
-        None => Vec::new(),
-    };
+    let (mut grown, mut to_come) = (Vec::new(), Vec::new());
+    if let Some(look) = app.0.looks.known(&group) {
+        let new = growth(&state, &look).into_iter();
+        grown.extend(new.map(|at| Grown { topic: at.topic, partition: at.partition }));
+        to_come = losses_to_come(&state, &look);
+    }
+    let members = app.0.looks.members(&group);
     let journal = app.control().journal.clone();
     let now = (app.control().clock)();
     let followed = state.kafka_group.is_some() && app.control().broker.is_some();
@@ -116,8 +117,10 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
         let Fences { total, last } = journal.fences(&group);
         Ok(GroupAnswer {
             summary: with_last_batch(&journal, &group, GroupSummary::new(&group, &state, None, now))?,
-            growth,
+            growth: grown,
+            losses_to_come: to_come,
             mirror,
+            members,
             last_fenced: last.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
             fenced_total: Count(total),
         })

@@ -69,9 +69,10 @@ fn every_answer_has_the_fields_that_are_listed_and_no_other() {
     let mut routes = BTreeSet::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     for (route, target, body) in [
+        ("", "members m", ""),
         ("GET /v1/groups/{group}/positions", "/v1/groups/full/positions", ""),
         ("GET /v1/groups/{group}/positions", "/v1/groups/full/positions?batch=1", ""),
-        // What has grown on the broker, before the start takes it in.
+        // What has grown on the broker, before the start takes it in, and who is in the Kafka group.
         ("GET /v1/groups/{group}", "/v1/groups/full", ""),
         ("POST /v1/losses/{seq}/acknowledge", "/v1/losses/17/acknowledge", r#"{"actor": "ann"}"#),
         ("POST /v1/groups/{group}/start", "/v1/groups/full/start", start),

@@ -61,7 +61,7 @@ fn groups_are_listed_by_app_and_name_part_by_part() {
         > GET /v1/groups/a?app=zebra
         200 {"group": "a", "app": "zebra", "epoch": "1", "state": "new", "held": null, "owner": "o",
          "picked_up": {"epoch": "1", "owner": "o", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_committed",
-         "cluster_id": null, "kafka_group": null, "last_batch": null, "topics": [], "open_holes": "0", "losses_open": "0", "growth": [], "mirror": "*",
+         "cluster_id": null, "kafka_group": null, "last_batch": null, "topics": [], "open_holes": "0", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*",
          "last_fenced": null, "fenced_total": "0"}
         > GET /v1/groups/a?app=nobody
         404 unknown-group
@@ -98,7 +98,7 @@ fn a_group_tells_how_it_is_doing() {
         200 {"group": "g", "app": "default", "epoch": "1", "state": "new", "held": null, "owner": "o1",
          "picked_up": {"epoch": "1", "owner": "o1", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": null, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "0", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "0", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         > POST /v1/groups/g/batches
         + {"epoch": 1, "batch_time": "2026-11-30T08:59:59Z",
         +  "ranges": [{"topic": "orders", "partition": 0, "from_offset": 10, "until_offset": 42}]}
@@ -109,14 +109,14 @@ fn a_group_tells_how_it_is_doing() {
          "picked_up": {"epoch": "1", "owner": "o1", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         ! clock +5m
         > GET /v1/groups/g
         200 {"group": "g", "app": "default", "epoch": "1", "state": "idle", "held": null, "owner": "o1",
          "picked_up": {"epoch": "1", "owner": "o1", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         ! hold g "mending the sink"
         > GET /v1/groups/g
         200 {"group": "g", "app": "default", "epoch": "1", "state": "held", "held": {"reason": "mending the sink",
@@ -124,7 +124,7 @@ fn a_group_tells_how_it_is_doing() {
          "owner": "o1", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_uncommitted", "cluster_id": "X", "kafka_group": "g",
          "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         ! release g
         > POST /v1/groups/g/rollback {"to": {"offset": 7}, "scope": [{"topic": "orders", "partitions": [0]}], "actor": "ann", "reason": "why"}
         200 {"seq": "6", "epoch": "2", "repeated": false, "clock_uncertain": false, "partitions": [{"topic": "orders",
@@ -134,7 +134,7 @@ fn a_group_tells_how_it_is_doing() {
          "picked_up": {"epoch": "1", "owner": "o1", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         > POST /v1/groups/g/batches
         + {"epoch": 1, "batch_time": "2026-11-30T09:04:00Z",
         +  "ranges": [{"topic": "orders", "partition": 0, "from_offset": 42, "until_offset": 50}]}
@@ -153,7 +153,7 @@ fn a_group_tells_how_it_is_doing() {
          "picked_up": {"epoch": "3", "owner": "o2", "at": "2026-11-30T09:05:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": {"at": "2026-11-30T09:05:00Z",
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": {"at": "2026-11-30T09:05:00Z",
          "epoch": "1", "ranges": [{"topic": "orders", "partition": 0, "from_offset": "42", "until_offset": "50"}]},
          "fenced_total": "1"}
         ! retire g orders
@@ -163,7 +163,7 @@ fn a_group_tells_how_it_is_doing() {
          "picked_up": {"epoch": "3", "owner": "o2", "at": "2026-11-30T09:05:00Z"}, "isolation": "read_uncommitted",
          "cluster_id": "X", "kafka_group": "g", "last_batch": {"batch": "1", "seq": "3", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:00:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": true}],
-         "open_holes": "1", "losses_open": "0", "growth": [], "mirror": "*", "last_fenced": {"at": "2026-11-30T09:05:00Z",
+         "open_holes": "1", "losses_open": "0", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": {"at": "2026-11-30T09:05:00Z",
          "epoch": "1", "ranges": [{"topic": "orders", "partition": 0, "from_offset": "42", "until_offset": "50"}]},
          "fenced_total": "1"}
         "#,

@@ -85,7 +85,7 @@ fn losses_and_open_holes_are_listed_until_somebody_has_seen_them() {
          "picked_up": {"epoch": "1", "owner": "o", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_committed",
          "cluster_id": null, "kafka_group": "g", "last_batch": {"batch": "1", "seq": "4", "batch_time": "2026-11-30T08:59:59Z",
          "recorded_at": "2026-11-30T09:01:00Z"}, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "0", "losses_open": "1", "growth": [], "mirror": "*", "last_fenced": null, "fenced_total": "0"}
+         "open_holes": "0", "losses_open": "1", "growth": [], "losses_to_come": [], "mirror": "*", "members": "*", "last_fenced": null, "fenced_total": "0"}
         > GET /v1/groups/nobody/losses
         404 unknown-group {"detail": "no group nobody in this journal", "apps": []}
         "#,

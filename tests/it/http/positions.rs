@@ -146,7 +146,8 @@ fn what_the_broker_says_stands_beside_the_position() {
         200 {"group": "g", "app": "default", "epoch": "2", "state": "replaying", "held": null, "owner": "o",
          "picked_up": {"epoch": "1", "owner": "o", "at": "2026-11-30T09:00:00Z"}, "isolation": "read_committed",
          "cluster_id": null, "kafka_group": "g", "last_batch": null, "topics": [{"topic": "orders", "partitions": 2, "retired": false}],
-         "open_holes": "0", "losses_open": "0", "growth": [{"topic": "orders", "partition": 2}], "mirror": "*", "last_fenced": null,
+         "open_holes": "0", "losses_open": "0", "growth": [{"topic": "orders", "partition": 2}], "losses_to_come": [{"topic": "orders", "partition": 0,
+         "from_offset": "510", "until_offset": "515"}], "mirror": "*", "members": [], "last_fenced": null,
          "fenced_total": "0"}
         > GET /v1/groups/g/positions?seq=4
         400 invalid {"detail": "seq \"4\": above 3, the newest entry of this journal", "field": "seq", "value": "4",
