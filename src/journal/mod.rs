@@ -93,6 +93,18 @@ pub struct Options {
     pub holder: String,
 }
 
+/// Bytes of the files under `folder`.
+fn size_of_files(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of_files(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        // Removed meanwhile.
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
+
 /// Comes through a place where a crash would find other files.
 fn crash_point(crash_at: Option<&CrashHook>, name: &'static str) {
     if let Some(crash_at) = crash_at {
@@ -181,6 +193,11 @@ impl Journal {
     /// The journal's own id, which no other has: 32 hexadecimal digits.
     pub fn id(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0.directory.uuid))
+    }
+
+    /// Bytes of the journal's files: the log, the sealed history, the archive. What can't be read counts nothing.
+    pub fn disk_bytes(&self) -> [(&'static str, u64); 3] {
+        ["wal", "sled", "archive"].map(|part| (part, size_of_files(&self.0.directory.path.join(part))))
     }
 
     /// Whether this open made the journal.

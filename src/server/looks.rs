@@ -100,6 +100,11 @@ impl Looks {
         self.groups().get(group).and_then(|known| known.usable(KNOWN))
     }
 
+    /// The newest look without asking the broker, where it may still say where the logs end.
+    pub fn fresh(&self, group: &Group) -> Option<Arc<Look>> {
+        self.groups().get(group).and_then(|known| known.usable(STALE))
+    }
+
     /// The live members of the Kafka group that follows the group, without asking the broker; none where it did not say.
     pub fn members(&self, group: &Group) -> Option<Vec<Member>> {
         let groups = self.groups();

@@ -5,6 +5,7 @@ mod entries;
 mod groups;
 mod health;
 mod losses;
+mod metrics;
 mod positions;
 mod rollback;
 mod start;
@@ -44,6 +45,7 @@ type Answer = Result<Response, Problem>;
 pub fn router(app: App, guard: Guard) -> Router {
     let role = |role: Role| from_fn_with_state(role, guard::at_least);
     let read = Router::new()
+        .route("/metrics", get(metrics::metrics))
         .route("/v1/groups", get(groups::list))
         .route("/v1/groups/{group}", get(groups::one))
         .route("/v1/groups/{group}/positions", get(positions::show))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::World;
 
 /// Each route, with what it allows, and the parameters that it takes.
-pub const ROUTES: [(&str, &str, &[&str]); 20] = [
+pub const ROUTES: [(&str, &str, &[&str]); 21] = [
     ("/v1/groups", "GET", &["app", "limit", "cursor", "order"]),
     ("/v1/groups/g", "GET", &["app", "epoch_above", "wait"]),
     ("/v1/groups/g/positions", "GET", &["app", "at", "batch", "seq"]),
@@ -20,6 +20,7 @@ pub const ROUTES: [(&str, &str, &[&str]); 20] = [
     ("/v1/groups/g/entries", "GET", &["app", "from", "to", "cursor", "limit", "order"]),
     ("/v1/groups/g/losses", "GET", &["app", "cursor", "limit", "order"]),
     ("/v1/stream", "GET", &[]),
+    ("/metrics", "GET", &[]),
     ("/healthz", "GET", &[]),
     ("/readyz", "GET", &[]),
     ("/v1/groups/g/start", "POST", &["app", "format"]),

@@ -11,6 +11,7 @@ mod limits;
 mod listeners;
 mod losses;
 pub mod manners;
+mod metrics;
 mod moves;
 mod polls;
 mod positions;
