@@ -20,7 +20,7 @@ pub use self::set::{KafkaSet, SetError, set_kafka};
 pub(super) use self::set::{members_text, newest_result, not_followed, unknown_text};
 use crate::broker::{Ask, Broker, TopicSelector};
 use crate::control::Control;
-use crate::offset::{Epoch, Group, Offset, Seq, Timestamp, TopicName, TopicPartition};
+use crate::offset::{Epoch, Group, Isolation, Offset, Seq, Timestamp, TopicName, TopicPartition};
 
 /// The first pause after a write that failed; it doubles up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -213,7 +213,12 @@ fn due(control: &Control, group: &Group, written: &mut Written) -> Option<Due> {
 }
 
 fn write(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Due) -> Result<(), String> {
-    check_cluster(control, broker, written, due)?;
+    if let (Some(own), Some(at)) = (&due.cluster_id, due.offsets.keys().next())
+        && written.cluster_id.as_ref() != Some(own)
+    {
+        check_cluster(control, broker, own, &at.topic)?;
+        written.cluster_id = Some(own.clone());
+    }
     let results = broker.commit(&due.kafka_group, &due.offsets, control.limits.deadline);
     let mut failed = Vec::new();
     for (at, offset) in &due.offsets {
@@ -235,22 +240,11 @@ fn write(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Du
 }
 
 /// Refuses a broker of another cluster than the group's: its offsets mean nothing there.
-fn check_cluster(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Due) -> Result<(), String> {
-    let (Some(own), Some(at)) = (&due.cluster_id, due.offsets.keys().next()) else { return Ok(()) };
-    if written.cluster_id.as_ref() == Some(own) {
-        return Ok(());
-    }
-    let ask = Ask {
-        topics: vec![TopicSelector::Name(at.topic.clone())],
-        isolation: Default::default(),
-        deadline: control.limits.deadline,
-    };
-    let look = broker.look(&ask);
+fn check_cluster(control: &Control, broker: &dyn Broker, own: &str, topic: &TopicName) -> Result<(), String> {
+    let topics = vec![TopicSelector::Name(topic.clone())];
+    let look = broker.look(&Ask { topics, isolation: Isolation::default(), deadline: control.limits.deadline });
     match look.cluster_id.known() {
-        Some(known) if known == own => {
-            written.cluster_id = Some(own.clone());
-            Ok(())
-        }
+        Some(known) if known == own => Ok(()),
         Some(other) => Err(format!("{} belongs to cluster {other}, the group to {own}", look.brokers)),
         None => Err(format!("{} does not say which cluster it belongs to", look.brokers)),
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use super::lock;
+use super::{check_cluster, lock};
 use crate::broker::{Broker, Member, Seen};
 use crate::control::Control;
 use crate::entry::{Body, Draft, Entry, KafkaOutcome, RolledBack};
@@ -55,6 +55,9 @@ pub enum SetError {
         /// In its words.
         why: String,
     },
+    /// The broker belongs to another cluster than the group.
+    #[error("{0}")]
+    OtherCluster(String),
     /// History could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -91,9 +94,15 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
     let Some(Entry { group: Some(group), body: Body::RolledBack(rolled_back), .. }) = control.journal.entry(of)? else {
         return Err(none().into());
     };
-    let kafka_group = control.journal.with_state(|state| state.groups.get(&group)?.kafka_group.clone());
+    let (kafka_group, cluster_id) = control.journal.with_state(|state| {
+        let group = state.groups.get(&group);
+        group.map(|group| (group.kafka_group.clone(), group.cluster_id.clone())).unwrap_or_default()
+    });
     let kafka_group = kafka_group.ok_or_else(|| not_followed(&group))?;
     let broker = control.broker.clone().ok_or_else(|| Invalid::new("kafka", of, "needs a broker, and none is set"))?;
+    if let (Some(own), Some(moved)) = (cluster_id, rolled_back.correction.moves.first()) {
+        check_cluster(control, &*broker, &own, &moved.topic).map_err(SetError::OtherCluster)?;
+    }
     match broker.members(&kafka_group, control.limits.deadline) {
         Seen::Known(members) if members.is_empty() => {}
         Seen::Absent => {}

@@ -260,6 +260,11 @@ fn another_cluster_is_told_nothing() {
     assert!(!follow(&world), "the broker does not say its cluster");
     assert!(writes(&world).is_empty());
     assert!(world.control.mirror.status(&world.group).error.unwrap().contains("cluster"));
+    let moved =
+        execute(&world.control, PlanRequest { kafka: false, unchecked: true, ..to(&world, 40) }, None, "ann", "why");
+    let error = set_kafka(&world.control, moved.unwrap().seq.unwrap()).unwrap_err();
+    assert!(matches!(error, SetError::OtherCluster(_)), "{error}");
+    assert!(writes(&world).is_empty());
 }
 
 #[test]
