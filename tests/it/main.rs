@@ -42,6 +42,7 @@ mod reading;
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
+mod results;
 mod script;
 mod tidy;
 #[cfg(feature = "cli")]
