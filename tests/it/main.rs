@@ -43,6 +43,8 @@ mod readme;
 #[cfg(feature = "cli")]
 mod real;
 mod results;
+#[cfg(feature = "kafka")]
+mod results_kill;
 mod script;
 mod tidy;
 #[cfg(feature = "cli")]
