@@ -54,7 +54,8 @@ impl Runs {
             return Ok(());
         }
         // Each is at least twice as long as the next, so there are few to search, and each place is moved seldom.
-        while let Some(last) = self.runs.pop_if(|last| last.len() < 2 * run.len() && last.len() + run.len() <= MAX_RUN) {
+        while let Some(last) = self.runs.pop_if(|last| last.len() < 2 * run.len() && last.len() + run.len() <= MAX_RUN)
+        {
             run = merged(last, run, bytes);
         }
         self.runs.push(run);

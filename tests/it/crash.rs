@@ -78,7 +78,7 @@ fn nth(state: &State, seq: u64) -> Step {
 /// more of them than one list of results takes.
 fn puts(seq: u64) -> Puts {
     let mut puts = Puts::new();
-    let few = (0..6).filter(|key| (seq + key) % 3 == 0).map(|key| (format!("key-{key}"), seq % 7));
+    let few = (0..6).filter(|key| (seq + key).is_multiple_of(3)).map(|key| (format!("key-{key}"), seq % 7));
     let many = (0..900).filter(|_| seq == 31 || seq % 300 == 31).map(|key| (format!("{key:05} of many"), 1));
     for (key, of_value) in few.filter(|_| seq % 3 < 2).chain(many) {
         let done = match of_value {

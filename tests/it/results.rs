@@ -200,7 +200,9 @@ fn a_page_ends_at_its_limit_and_past_its_bytes() {
     for batch in 0..3i64 {
         let mut large = Puts::new();
         for number in 0..7i64 {
-            large.put(format!("{}", batch * 7 + number), vec![number as u8; MAX_VALUE_BYTES]).expect("within the limits");
+            large
+                .put(format!("{}", batch * 7 + number), vec![number as u8; MAX_VALUE_BYTES])
+                .expect("within the limits");
         }
         journal.commit(commit(&journal, batch, batch + 1, large)).expect("a commit");
     }
@@ -304,7 +306,10 @@ async fn a_task_commits_results_too() {
 #[derive(Debug, Clone)]
 enum Op {
     /// A batch with these results, `late` or not.
-    Commit { late: bool, puts: BTreeMap<Vec<u8>, Option<usize>> },
+    Commit {
+        late: bool,
+        puts: BTreeMap<Vec<u8>, Option<usize>>,
+    },
     RollBack,
     Seal,
     Reopen,
@@ -427,7 +432,10 @@ fn groups_keep_apart() {
     let other = Group::new("other", "loader").expect("a legal name");
     let (body, epoch) = {
         let owner = "b".into();
-        (Body::Started { owner, isolation: tidelog::offset::Isolation::ReadCommitted }, tidelog::offset::Epoch::ZERO.next())
+        (
+            Body::Started { owner, isolation: tidelog::offset::Isolation::ReadCommitted },
+            tidelog::offset::Epoch::ZERO.next(),
+        )
     };
     let draft = Draft { group: Some(other.clone()), epoch, body };
     journal.decide::<(), String>(move |_| Ok((vec![draft], ()))).expect("a start");

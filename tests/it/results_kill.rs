@@ -101,7 +101,7 @@ fn child(dir: &Path) {
     let hook = Arc::clone(&step);
     let journal = open(dir, Some(Arc::new(move |at| hook(at))));
     let setup = Setup {
-        client: ClientConfig::new(&from_env(BROKERS)).expect("brokers"),
+        client: ClientConfig::new(from_env(BROKERS)).expect("brokers"),
         journal: journal.clone(),
         group: group(),
         topics: vec![from_env(TOPIC)],

@@ -29,10 +29,13 @@ fn errs(dir: &Path, entries: &[Entry]) -> bool {
     let Ok((store, _sealer)) = opened else {
         return true;
     };
-    let found = [visited(&store, entries), as_of(&store, entries), results(&store, entries)].into_iter().flatten().inspect(|error| {
-        let text = error.to_string();
-        assert!(text.contains("put it back from a copy") && text.contains("db"), "{text}");
-    });
+    let found = [visited(&store, entries), as_of(&store, entries), results(&store, entries)]
+        .into_iter()
+        .flatten()
+        .inspect(|error| {
+            let text = error.to_string();
+            assert!(text.contains("put it back from a copy") && text.contains("db"), "{text}");
+        });
     found.count() > 0
 }
 

@@ -60,7 +60,8 @@ pub fn puts_of(entry: &Entry) -> Puts {
     if !matches!(entry.body, Body::Batch(_)) || seq.is_multiple_of(2) {
         return puts;
     }
-    for (number, key) in KEYS.into_iter().enumerate().filter(|(number, _)| (seq / 2 + *number as u64).is_multiple_of(3)) {
+    for (number, key) in KEYS.into_iter().enumerate().filter(|(number, _)| (seq / 2 + *number as u64).is_multiple_of(3))
+    {
         let done = match seq % 7 {
             0 => puts.remove(key),
             // Does not compress: several values.
