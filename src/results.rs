@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn each_limit_is_told_and_leaves_what_was_there() {
         let mut puts = Puts::new();
-        puts.put([7; MAX_KEY_BYTES], [1; MAX_VALUE_BYTES]).unwrap();
+        puts.put([7; MAX_KEY_BYTES], vec![1; MAX_VALUE_BYTES]).unwrap();
         puts.remove("k").unwrap();
         let before = puts.clone();
         assert_eq!(refused(puts.put("", "v")), r#"result key "": 0 bytes; it has 1 to 255"#);
         assert!(refused(puts.put([7; MAX_KEY_BYTES + 1], "v")).ends_with("256 bytes; it has 1 to 255"));
-        let large = refused(puts.put("a", [1; MAX_VALUE_BYTES + 1]));
+        let large = refused(puts.put("a", vec![1; MAX_VALUE_BYTES + 1]));
         assert_eq!(large, r#"result "a": a value of 1048577 bytes; it has at most 1048576: keep it elsewhere"#);
         let twice = r#"result key "k": twice in one batch; put the last of them only"#;
         assert_eq!([refused(puts.put("k", "v")), refused(puts.remove("k"))], [twice, twice]);
@@ -157,7 +157,7 @@ mod tests {
 
         let mut puts = Puts::new();
         for number in 0..8u8 {
-            puts.put([number], [0; MAX_VALUE_BYTES - 1]).unwrap();
+            puts.put([number], vec![0; MAX_VALUE_BYTES - 1]).unwrap();
         }
         let full = refused(puts.put("x", ""));
         assert_eq!(full, r#"result "x": 8388609 bytes with it; a batch has at most 8388608: cut smaller batches"#);
