@@ -1,6 +1,6 @@
 //! One durable commit of 4 ranges against a bare append + fdatasync of as many bytes, to an equally pre-zeroed file and
-//! to a growing one, from a thread and over tokio; then 256 concurrent committers against one. All in one run, samples
-//! interleaved, as the disk's mood changes by the minute.
+//! to a growing one, from a thread and over tokio; then 256 concurrent committers against one; then commits with results,
+//! and how these are read. All in one run, samples interleaved, as the disk's mood changes by the minute.
 //!
 //!     cargo bench --no-default-features --bench commit [-- DIR]
 
@@ -16,11 +16,16 @@ use tidelog::commit::Commit;
 use tidelog::entry::{Body, Draft};
 use tidelog::journal::{Journal, Options};
 use tidelog::offset::{Epoch, Group, Isolation, Offset, OffsetRange, Timestamp, TopicName};
+use tidelog::results::Puts;
 
 const ROUNDS: usize = 3_000;
 const RANGES: u32 = 4;
 /// About what a commit of 4 ranges takes in the write-ahead log.
 const BYTES: usize = 64;
+/// Commits with so many results each, of so many bytes, under keys that are new each time.
+const RESULTS: [usize; 3] = [0, 10, 1_000];
+const RESULT_BYTES: usize = 100;
+const RESULT_ROUNDS: usize = 500;
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
@@ -158,6 +163,68 @@ fn rate(root: &Path, committers: usize, time: Duration) -> f64 {
     rate
 }
 
+fn result_key(round: usize, nth: usize) -> String {
+    // Not in the order in which they come.
+    format!("{:016x}", (round as u64 * 1_000 + nth as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Bytes that do not compress.
+fn result(seed: usize) -> Vec<u8> {
+    let mixed = (1..).map(|n: u64| (n + seed as u64).wrapping_mul(0x5851_f42d_4c95_7f2d).to_be_bytes()[0]);
+    mixed.take(RESULT_BYTES).collect()
+}
+
+fn with_results(root: &Path) {
+    let dir = root.join("results");
+    let journal = open(&dir);
+    let topic = TopicName::new("orders").expect("a legal name");
+    let mut times = RESULTS.map(|_| Times::new());
+    (0..RESULTS.len()).for_each(|number| start(&journal, number));
+    for round in 0..RESULT_ROUNDS {
+        for (number, count) in RESULTS.into_iter().enumerate() {
+            let mut puts = Puts::new();
+            for nth in 0..count {
+                puts.put(result_key(round, nth), result(round * 1_000 + nth)).expect("within the limits");
+            }
+            let next = commit(&group(number), &topic, round).with_puts(puts);
+            let begun = Instant::now();
+            journal.commit(next).expect("a commit");
+            times[number].take(begun);
+        }
+    }
+    println!("one durable commit of {RANGES} ranges with results of {RESULT_BYTES} bytes, {RESULT_ROUNDS} rounds");
+    for (count, time) in RESULTS.iter().zip(&times) {
+        time.show(&format!("{count} results"), &times[0]);
+    }
+    let begun = Instant::now();
+    journal.close().expect("a clean close");
+    println!("{:<42} {:>8.1} ms", "close, with what was not sealed yet", begun.elapsed().as_secs_f64() * 1e3);
+    let begun = Instant::now();
+    let journal = open(&dir);
+    let count = RESULT_ROUNDS * RESULTS.iter().sum::<usize>();
+    println!("{:<42} {:>8.1} ms", format!("open, {count} sealed results"), begun.elapsed().as_secs_f64() * 1e3);
+    let (mut now, mut then, mut page) = (Times::new(), Times::new(), Times::new());
+    let last = journal.group(&group(2)).expect("it has started").positions.batch;
+    for round in 0..RESULT_ROUNDS {
+        let key = result_key(round, round * 7 % 1_000);
+        let begun = Instant::now();
+        let found = journal.result(&group(2), key.as_bytes()).expect("a read");
+        now.take(begun);
+        assert_eq!(found, Some(result(round * 1_000 + round * 7 % 1_000)));
+        let begun = Instant::now();
+        journal.result_as_of(&group(2), key.as_bytes(), last).expect("a read");
+        then.take(begun);
+        if round % 50 == 0 {
+            let begun = Instant::now();
+            journal.results(&group(2), key.as_bytes(), None, 1_000).expect("a page");
+            page.take(begun);
+        }
+    }
+    now.show("a result, now", &now);
+    then.show("a result, as of a batch", &now);
+    page.show("a page of 1,000", &now);
+}
+
 fn main() {
     let under = std::env::args().nth(1).filter(|argument| !argument.starts_with("--"));
     let root = match under {
@@ -169,4 +236,5 @@ fn main() {
     let one = rate(root.path(), 1, Duration::from_secs(5));
     let many = rate(root.path(), 256, Duration::from_secs(5));
     println!("256 against one (goal 20): {:.1} x", many / one);
+    with_results(root.path());
 }

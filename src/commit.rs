@@ -10,6 +10,7 @@ use crate::offset::{
     free_name,
 };
 use crate::positions::{GroupState, Hold, RaisedBy, RecentBatch, State};
+use crate::results::Puts;
 
 /// Ranges of one commit: 10,000 partitions ten times over.
 pub const MAX_RANGES: usize = 100_000;
@@ -29,6 +30,7 @@ pub struct Commit {
     ranges: Vec<OffsetRange>,
     topic_ids: BTreeMap<TopicName, TopicId>,
     earliest: BTreeMap<TopicPartition, Offset>,
+    puts: Puts,
 }
 
 impl Commit {
@@ -47,6 +49,7 @@ impl Commit {
             ranges,
             topic_ids: BTreeMap::new(),
             earliest: BTreeMap::new(),
+            puts: Puts::default(),
         })
     }
 
@@ -69,6 +72,20 @@ impl Commit {
     pub fn with_earliest(mut self, at: TopicPartition, earliest: Offset) -> Self {
         self.earliest.insert(at, earliest);
         self
+    }
+
+    /// The same with results, which are written with the ranges or not at all ([`results`](crate::results)).
+    ///
+    /// A repeat of a batch that stands writes nothing: its ranges are compared, its results are not. A late batch puts
+    /// like any other, as the order of the journal counts.
+    pub fn with_puts(mut self, puts: Puts) -> Self {
+        self.puts = puts;
+        self
+    }
+
+    /// The results.
+    pub fn puts(&self) -> &Puts {
+        &self.puts
     }
 
     /// The group.

@@ -10,6 +10,7 @@
 //! - `fingerprint`: a checksum to compare by.
 //! - [`offset`], [`entry`], [`positions`]: the words as types, and the fold [`positions::State::apply`], the only way
 //!   that state changes: live, at open and in tests.
+//! - [`results`]: keyed results that a batch writes into the journal.
 //! - [`commit`]: the pure check of a commit against a group's state.
 //! - [`broker`]: what a look at a broker holds, and the trait that takes one.
 //! - [`reconcile`], [`rollback`]: pure decisions over state, a look and a policy.
@@ -28,6 +29,8 @@ pub mod offset;
 pub mod entry;
 
 pub mod positions;
+
+pub mod results;
 
 pub mod commit;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commit;
-use crate::offset::{Invalid, Seq};
+use crate::offset::{BatchNumber, Group, Invalid, Seq};
 
 /// Why a journal could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,33 @@ pub struct ReadError {
     pub why: Arc<str>,
     /// The first entry that could not be read, where known.
     pub seq: Option<Seq>,
+}
+
+/// Why there is no answer about a group's results.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ResultsError {
+    /// The journal has no such group.
+    #[error("no group {group} in this journal")]
+    UnknownGroup {
+        /// The group.
+        group: Group,
+    },
+    /// The group has no such batch.
+    #[error("group {group} has no batch {batch}; its newest is {newest}")]
+    UnknownBatch {
+        /// The group.
+        group: Group,
+        /// The batch.
+        batch: BatchNumber,
+        /// The group's newest batch; 0 if it has none.
+        newest: BatchNumber,
+    },
+    /// Asked for out of bounds.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// They can't be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
 }
 
 /// Why a commit has no receipt.

@@ -11,7 +11,8 @@
 //! - `codec`: bytes of entries, blocks, values.
 //! - `wal`: the write-ahead log, which decides what is acknowledged.
 //! - `store`: the sealed history, in sled.
-//! - `tail`: entries that are not sealed yet, in memory; `published`: what readers see, over both.
+//! - `tail`: entries that are not sealed yet, in memory, and `runs`, their results by key; `published`: what readers see,
+//!   over store and tail; `results`: what a group's results are.
 //! - `fences`: commits that were refused as stale.
 //! - `writer`, `sealing`: the two threads; `request`, `health`: what passes between them and the handles.
 //! - `open`: recovery.
@@ -24,6 +25,8 @@ mod lock;
 mod open;
 mod published;
 mod request;
+mod results;
+mod runs;
 mod sealing;
 mod store;
 mod tail;
@@ -40,7 +43,8 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-pub use self::error::{CommitError, DecideError, OpenError, ReadError, WriteError};
+use self::codec::puts;
+pub use self::error::{CommitError, DecideError, OpenError, ReadError, ResultsError, WriteError};
 use self::fences::FenceBook;
 pub use self::fences::{Fenced, Fences};
 use self::health::Health;
@@ -48,6 +52,7 @@ use self::lock::Directory;
 pub use self::lock::FORMAT_VERSION;
 use self::published::Published;
 use self::request::{Decided, Decision, Request};
+pub use self::results::MAX_PAGE;
 pub use self::store::{AsOf, Order};
 pub use self::wal::{Cut, Seqs};
 use crate::commit::{self, Checked, Commit, Receipt, Refused};
@@ -225,20 +230,22 @@ impl Journal {
     /// Refused, with the reason: the journal is unchanged. Unavailable: what became of it is not known, so commit it again
     /// once the journal was opened again (with a key, or the same batch time: then it is there once).
     pub fn commit(&self, commit: Commit) -> Result<Receipt, CommitError> {
+        let results = puts::encode(commit.puts());
         let commit = Arc::new(commit);
         let checked = Arc::clone(&commit);
-        self.told(&commit, receipt(self.decide(move |state| check(state, &checked))))
+        self.told(&commit, receipt(self.decide_with(results, move |state| check(state, &checked))))
     }
 
     /// Like [`Journal::commit`], without blocking the thread: for tasks of tokio, which must not call blocking ones.
     /// A dropped future takes nothing back.
     pub async fn commit_async(&self, commit: Commit) -> Result<Receipt, CommitError> {
         let (reply, answer) = oneshot::channel();
+        let results = puts::encode(commit.puts());
         let commit = Arc::new(commit);
         let checked = Arc::clone(&commit);
+        let decision = move |state: &State| check(state, &checked);
         // The receiver is gone if the future was dropped.
-        let request =
-            Decision::request(move |state: &State| check(state, &checked), move |told| drop(reply.send(told)));
+        let request = Decision::request(decision, results, move |told| drop(reply.send(told)));
         self.request(request)?;
         match answer.await {
             Ok(decided) => self.told(&commit, receipt(decided)),
@@ -275,9 +282,17 @@ impl Journal {
         &self,
         decision: impl FnOnce(&State) -> Result<(Vec<Draft>, T), E> + Send + 'static,
     ) -> Result<(Vec<Entry>, T), DecideError<E>> {
+        self.decide_with(Vec::new(), decision)
+    }
+
+    fn decide_with<T: Send + 'static, E: Send + 'static>(
+        &self,
+        results: Vec<u8>,
+        decision: impl FnOnce(&State) -> Result<(Vec<Draft>, T), E> + Send + 'static,
+    ) -> Result<(Vec<Entry>, T), DecideError<E>> {
         let (reply, answer) = sync_channel(1);
         // Only a panic takes the receiver away before it was answered.
-        let request = Decision::request(decision, move |told| drop(reply.send(told)));
+        let request = Decision::request(decision, results, move |told| drop(reply.send(told)));
         self.request(request).map_err(DecideError::Unavailable)?;
         answer.recv().unwrap_or_else(|_| Err(DecideError::Unavailable(self.unanswered())))
     }

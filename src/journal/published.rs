@@ -235,6 +235,22 @@ impl Published {
         Ok(found)
     }
 
+    /// The group's result under `key` after its last batch at or before `upto`.
+    pub fn result(&self, group: &Group, key: &[u8], upto: Seq) -> Result<Option<Vec<u8>>, ReadError> {
+        // What the tail has let go by now is in the store.
+        if let Some(found) = self.memory().tail.result(group, key, upto) {
+            return Ok(found);
+        }
+        self.store.result(group, key, upto).map_err(|error| self.sealed_error(error))
+    }
+
+    /// The first key at or above `from` under which a batch of the group ever put or removed a result.
+    pub fn result_from(&self, group: &Group, from: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+        let in_tail = self.memory().tail.result_from(group, from);
+        let sealed = self.store.result_from(group, from).map_err(|error| self.sealed_error(error))?;
+        Ok(in_tail.into_iter().chain(sealed).min())
+    }
+
     /// From `next` up: in the store as far as the tail does not reach, then in the tail.
     fn ascend(&self, group: Option<&Group>, mut next: Seq, visit: Visit<'_>) -> Result<(), ReadError> {
         loop {

@@ -23,6 +23,9 @@ pub trait Decide: Send {
     /// Runs the decision: what is to be appended, all or none of it.
     fn decide(&mut self, pending: &State) -> Vec<Draft>;
 
+    /// The results that are written with what it appends, which then is one batch; mostly nothing.
+    fn results(&self) -> &[u8];
+
     /// Told when what was appended is published, as entries, or when it can't be. Told also after a decision that
     /// appended nothing: by then all that it was made on is published.
     fn answer(self: Box<Self>, appended: Result<Vec<Entry>, WriteError>);
@@ -36,6 +39,7 @@ pub struct Decision<F, R, T, E> {
     // None once it has run.
     decision: Option<F>,
     outcome: Option<Result<T, E>>,
+    results: Vec<u8>,
     reply: R,
 }
 
@@ -46,9 +50,10 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    /// A request that runs `decision` and tells `reply`. Neither may call the journal: it would wait for itself.
-    pub fn request(decision: F, reply: R) -> Request {
-        Request::Decide(Box::new(Decision { decision: Some(decision), outcome: None, reply }))
+    /// A request that runs `decision` and tells `reply`. Neither may call the journal: it would wait for itself. `results`
+    /// are those of the batch that it appends ([`puts`](super::codec::puts)).
+    pub fn request(decision: F, results: Vec<u8>, reply: R) -> Request {
+        Request::Decide(Box::new(Decision { decision: Some(decision), outcome: None, results, reply }))
     }
 }
 
@@ -71,6 +76,10 @@ where
                 Vec::new()
             }
         }
+    }
+
+    fn results(&self) -> &[u8] {
+        &self.results
     }
 
     fn answer(self: Box<Self>, appended: Result<Vec<Entry>, WriteError>) {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::JoinHandle;
 
 use super::codec::payload;
-use super::codec::record::Names;
+use super::codec::record::{self, Names};
 use super::health::{Health, Progress};
 use super::published::Published;
 use super::request::Request;
@@ -105,11 +105,17 @@ impl Sealing {
         let (mut names, mut failed) = (Names::default(), None);
         let sealer = &mut self.sealer;
         closed.segment.visit(closed.last, &mut |shown| {
-            payload::decode(shown.first_seq, shown.count, shown.payload, &mut names, &mut |entry, _| {
-                if entry.seq > sealed && failed.is_none() {
-                    failed = sealer.push(&entry).err();
+            let mut results = Ok(());
+            payload::decode(shown.first_seq, shown.count, shown.payload, &mut names, &mut |entry, record| {
+                if entry.seq <= sealed || failed.is_some() {
+                    return;
+                }
+                match record::results(record) {
+                    Ok((_, puts)) => failed = sealer.push(&entry, puts).err(),
+                    Err(error) => results = Err(error),
                 }
             })
+            .and(results)
             .map_err(|error| Undecodable(error.to_string()))
         })?;
         if let Some(error) = failed {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::codec::CodecError;
 use super::codec::record::{self, Names};
+use super::runs::Runs;
 use super::{AsOf, Order};
 use crate::entry::{Body, Entry};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp};
@@ -51,6 +52,8 @@ struct OfGroup {
     snapshots: Vec<(u64, Positions)>,
     /// Ranges since the last snapshot.
     since: usize,
+    /// Its results here.
+    results: Runs,
 }
 
 /// Which entries a walk wants next.
@@ -125,7 +128,7 @@ impl Tail {
         let Some(segment) = self.segments.back_mut() else { return Ok(()) };
         // Learns the names that this record defines.
         record::decode(entry.seq, bytes, &mut segment.names)?;
-        segment.push(self.end, entry, bytes, after);
+        segment.push(self.end, entry, bytes, after)?;
         self.end += 1;
         Ok(())
     }
@@ -189,6 +192,25 @@ impl Tail {
         }
     }
 
+    /// What the group's newest batch here at or before `upto` that speaks of result `key` says: its value, or that it was
+    /// removed; none if no batch here does.
+    pub fn result(&self, group: &Group, key: &[u8], upto: Seq) -> Option<Option<Vec<u8>>> {
+        self.segments.iter().rev().find_map(|segment| {
+            let slot = upto.as_u64().checked_sub(segment.first)?.min(u64::from(u32::MAX)) as u32;
+            let found = segment.of_group(group)?.results.get(key, slot, &segment.bytes)?;
+            Some(found.map(<[u8]>::to_vec))
+        })
+    }
+
+    /// The first key at or above `from` that a result of the group here has.
+    pub fn result_from(&self, group: &Group, from: &[u8]) -> Option<Vec<u8>> {
+        let first = |segment: &Segment| {
+            let found = segment.of_group(group)?.results.key_from(from, &segment.bytes)?;
+            Some(found.to_vec())
+        };
+        self.segments.iter().filter_map(first).min()
+    }
+
     /// The newest snapshot of the group here at or before `upto`.
     pub fn snapshot(&self, group: &Group, upto: Seq) -> Option<AsOf> {
         self.segments.iter().rev().find_map(|segment| {
@@ -210,7 +232,9 @@ impl Segment {
         self.groups.get(*self.places.get(group)? as usize)
     }
 
-    fn push(&mut self, at: u64, entry: &Entry, bytes: &[u8], after: Option<&GroupState>) {
+    fn push(&mut self, at: u64, entry: &Entry, bytes: &[u8], after: Option<&GroupState>) -> Result<(), CodecError> {
+        let (begin, results) = record::results(bytes)?;
+        let begin = self.bytes.len() + begin;
         self.bytes.extend_from_slice(bytes);
         let group = entry.group.as_ref().map(|group| match self.places.get(group) {
             Some(place) => *place,
@@ -222,6 +246,7 @@ impl Segment {
             }
         });
         if let (Some(of_group), Some(after)) = (group.map(|place| &mut self.groups[place as usize]), after) {
+            of_group.results.push(self.index.len() as u32, &self.bytes, begin, begin + results.len())?;
             of_group.slots.push(self.index.len() as u32);
             of_group.since += match &entry.body {
                 Body::Batch(batch) => batch.ranges.len(),
@@ -234,6 +259,7 @@ impl Segment {
             }
         }
         self.index.push(Slot { end: self.bytes.len(), recorded_at: entry.recorded_at });
+        Ok(())
     }
 
     fn read(&self, walk: Walk<'_>, limit: usize, found: &mut Vec<Entry>) -> Result<(), CodecError> {
@@ -319,7 +345,7 @@ mod tests {
             let entry = Entry { seq: seq(number), recorded_at: time, machine_clock: time, group, epoch, body };
             state.apply(&entry);
             let mut bytes = Vec::new();
-            record::encode(&entry, &mut names, &mut bytes).unwrap();
+            record::encode(&entry, &[], &mut names, &mut bytes).unwrap();
             tail.push(&entry, &bytes, entry.group.as_ref().and_then(|group| state.groups.get(group))).unwrap();
             entries.push(entry);
         }

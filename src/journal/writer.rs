@@ -194,7 +194,7 @@ impl Run {
             None => catch_unwind(AssertUnwindSafe(|| request.decide(pending))).unwrap_or_default(),
         };
         let entries = self.number(drafts);
-        if let Err(error) = self.stage(&entries) {
+        if let Err(error) = self.stage(&entries, request.results()) {
             return request.answer(Err(error));
         }
         for entry in &entries {
@@ -224,11 +224,11 @@ impl Run {
     /// # Errors
     ///
     /// Also where they are too large for any segment; then the journal goes on.
-    fn stage(&mut self, entries: &[Entry]) -> Result<(), WriteError> {
+    fn stage(&mut self, entries: &[Entry], results: &[u8]) -> Result<(), WriteError> {
         if entries.is_empty() {
             return Ok(());
         }
-        match self.try_stage(entries) {
+        match self.try_stage(entries, results) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(error) => {
@@ -239,17 +239,17 @@ impl Run {
         }
         // Where no name is defined yet, it is longer than here.
         let mut alone = Vec::new();
-        payload::encode(entries, &mut Names::default(), &mut alone, &mut Vec::new()).map_err(unencodable)?;
+        payload::encode(entries, results, &mut Names::default(), &mut alone, &mut Vec::new()).map_err(unencodable)?;
         self.begin_segment(alone.len())?;
-        assert!(self.try_stage(entries)?, "a segment takes the payload that it was made for");
+        assert!(self.try_stage(entries, results)?, "a segment takes the payload that it was made for");
         Ok(())
     }
 
     /// Adds entries to the group, if they fit the current segment.
-    fn try_stage(&mut self, entries: &[Entry]) -> Result<bool, WriteError> {
+    fn try_stage(&mut self, entries: &[Entry], results: &[u8]) -> Result<bool, WriteError> {
         let Run { writer, group, .. } = self;
         let (bytes, records) = (group.bytes.len(), group.records.len());
-        let encoded = payload::encode(entries, &mut writer.names, &mut group.bytes, &mut group.records);
+        let encoded = payload::encode(entries, results, &mut writer.names, &mut group.bytes, &mut group.records);
         let staged = match encoded {
             Ok(()) => writer.wal.stage(entries.len(), &group.bytes[bytes..]).map_err(beyond_frame),
             Err(error) => Err(unencodable(error)),

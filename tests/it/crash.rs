@@ -17,6 +17,7 @@ use tidelog::entry::{Body, Correction, Draft, Entry, Move, RolledBack, TopicChan
 use tidelog::journal::{Journal, Options, Order};
 use tidelog::offset::{Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicId, TopicName};
 use tidelog::positions::{GroupState, State};
+use tidelog::results::Puts;
 
 const DIR: &str = "TIDELOG_TEST_CRASH_DIR";
 const POINT: &str = "TIDELOG_TEST_CRASH_POINT";
@@ -71,7 +72,27 @@ fn nth(state: &State, seq: u64) -> Step {
     });
     let commit = Commit::new(group, present.epoch, Timestamp::from_millis(seq as i64), ranges.collect());
     let commit = commit.expect("each partition once").with_key(format!("key-{seq}")).expect("a legal key");
-    Step::Commit(commit)
+    Step::Commit(commit.with_puts(puts(seq)))
+}
+
+/// The results of batch `seq`: two of three have some, and now and then one has a value that takes several of sled's, or
+/// more of them than one list of results takes.
+fn puts(seq: u64) -> Puts {
+    let mut puts = Puts::new();
+    let few = (0..6).filter(|key| (seq + key).is_multiple_of(3)).map(|key| (format!("key-{key}"), seq % 7));
+    let many = (0..900).filter(|_| seq == 31 || seq % 300 == 31).map(|key| (format!("{key:05} of many"), 1));
+    for (key, of_value) in few.filter(|_| seq % 3 < 2).chain(many) {
+        let done = match of_value {
+            0 => puts.remove(key),
+            1 if seq % 25 == 8 => {
+                let mixed = (0..700u64).flat_map(|n| (n * seq).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+                puts.put(key, mixed.collect::<Vec<_>>())
+            }
+            _ => puts.put(key, format!("of {seq}")),
+        };
+        done.expect("within the limits");
+    }
+    puts
 }
 
 /// Five offsets back, in each partition of the narrow topic.
@@ -247,6 +268,7 @@ fn run(test: &str, dir: &Path, point: Option<&Point>, batches: u64) -> Said {
 fn check(dir: &Path, acknowledged: u64, what: &str) {
     let journal = Journal::open(dir, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let mut model = State::default();
+    let mut results: BTreeMap<Group, BTreeMap<Vec<u8>, Vec<u8>>> = BTreeMap::new();
     let mut entries: Vec<Entry> = Vec::new();
     let walked = journal.visit_entries(None, Seq::ZERO, Order::Ascending, &mut |entry| {
         entries.push(entry);
@@ -259,7 +281,16 @@ fn check(dir: &Path, acknowledged: u64, what: &str) {
         let expected = match nth(&model, model.seq.as_u64() + 1) {
             Step::Decide(draft) => (draft.group, draft.epoch, draft.body),
             Step::Commit(commit) => match tidelog::commit::check(&model, &commit) {
-                Ok(tidelog::commit::Checked::Append(draft)) => (draft.group, draft.epoch, draft.body),
+                Ok(tidelog::commit::Checked::Append(draft)) => {
+                    let known = results.entry(commit.group().clone()).or_default();
+                    for (key, value) in commit.puts().iter() {
+                        match value {
+                            Some(value) => drop(known.insert(key.to_vec(), value.to_vec())),
+                            None => drop(known.remove(key)),
+                        }
+                    }
+                    (draft.group, draft.epoch, draft.body)
+                }
                 other => panic!("{what}: {other:?}"),
             },
         };
@@ -271,5 +302,11 @@ fn check(dir: &Path, acknowledged: u64, what: &str) {
         let as_of = journal.positions_as_of(&group(number), Seq::MAX).unwrap_or_else(|e| panic!("{what}: {e}"));
         let expected = model.groups.get(&group(number)).map(|group| group.positions.clone());
         assert_eq!(as_of.map(|as_of| as_of.positions), expected, "{what}");
+        if model.groups.contains_key(&group(number)) {
+            let page = journal.results(&group(number), &[], None, 10_000).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let found = BTreeMap::from_iter(page.results);
+            let expected = results.remove(&group(number)).unwrap_or_default();
+            assert!(found == expected && page.next.is_none(), "{what}: {} of {}", found.len(), expected.len());
+        }
     }
 }

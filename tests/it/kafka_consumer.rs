@@ -9,8 +9,9 @@ use tidelog::commit::Refused;
 use tidelog::control::{hold, release};
 use tidelog::entry::{Body, Correction, Draft, Move, RolledBack};
 use tidelog::kafka::mock::Mock;
-use tidelog::kafka::{CommitFailed, Discovery, Moved, StopReason};
+use tidelog::kafka::{Batch, CommitFailed, Discovery, Moved, StopReason};
 use tidelog::offset::{Isolation, Offset};
+use tidelog::results::Puts;
 
 use crate::kafka_group::{Setup, consume};
 use crate::kafka_mock::{at, name, offset};
@@ -105,6 +106,36 @@ fn a_dropped_batch_is_handed_out_again() {
     consumer.commit(again).expect("taken");
     assert_eq!(setup.journal.group(&setup.group).expect("there").positions.open_holes(), 0);
     assert_eq!(consume(&consumer, 10), (10..20).map(|n| format!("orders/0@{n}")).collect::<Vec<_>>());
+}
+
+/// Results go where their batch goes: with it, or nowhere.
+#[test]
+fn a_batch_that_is_overtaken_leaves_no_results_and_comes_again_with_its_own() {
+    let mock = mock_with("orders", 1, 20);
+    let mut setup = Setup::new(mock.config(), "g", &["orders"]);
+    setup.cut.max_records = NonZeroUsize::new(10).expect("not zero");
+    let consumer = setup.begin("a");
+    let results = |batch: &Batch, run: &str| {
+        let mut puts = Puts::new();
+        batch.records().for_each(|record| puts.put(format!("{record:?}"), run).expect("within the limits"));
+        puts
+    };
+    let run = |at: &str| setup.journal.result(&setup.group, at.as_bytes()).expect("a read");
+    let first = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    let puts = results(&first, "1");
+    consumer.commit_with(first, puts).expect("taken");
+    let second = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+    roll_back(&setup, offset(5));
+    let puts = results(&second, "1");
+    assert!(matches!(consumer.commit_with(second, puts), Err(CommitFailed::Moved(_))));
+    assert_eq!([run("orders/0@9"), run("orders/0@10")], [Some(b"1".to_vec()), None]);
+    while setup.position("orders", 0) != Some(20) {
+        let batch = consumer.next_batch(DEADLINE).expect("on").expect("a batch");
+        let puts = results(&batch, "2");
+        consumer.commit_with(batch, puts).expect("taken");
+    }
+    let runs = ["orders/0@4", "orders/0@5", "orders/0@10", "orders/0@19"].map(run);
+    assert_eq!(runs, [b"1", b"2", b"2", b"2"].map(|run| Some(run.to_vec())));
 }
 
 /// C26e, C04.

@@ -44,6 +44,9 @@ mod reading;
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
+mod results;
+#[cfg(feature = "kafka")]
+mod results_kill;
 mod script;
 mod tidy;
 #[cfg(feature = "cli")]

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 /// The layers, ground first; a module imports only from modules before it in this list.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "fingerprint",
     "offset",
     "entry",
     "positions",
+    "results",
     "commit",
     "broker",
     "reconcile",

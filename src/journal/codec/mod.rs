@@ -3,6 +3,7 @@
 //!
 //! - numbers are in [`varint`];
 //! - any one value (version, checksum, bincode) in [`value`];
+//! - the results of a batch, in the log and in the store, in [`puts`];
 //! - one entry in the write-ahead log in [`record`], those of one frame in [`payload`];
 //! - consecutive batches of one group, as columns, in [`block`];
 //! - a group's positions after an entry, as columns, in [`snapshot`];
@@ -12,6 +13,7 @@ pub mod block;
 mod columns;
 mod compress;
 pub mod payload;
+pub mod puts;
 pub mod record;
 pub mod seqs;
 pub mod snapshot;

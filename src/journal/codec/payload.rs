@@ -7,24 +7,29 @@ use super::varint::{self, Reader};
 use crate::entry::Entry;
 use crate::offset::Seq;
 
-/// Appends the payload of `entries` to `out`, and the place of each record in it to `places`. Names that are new to the
-/// segment are added to `names`, also if it fails: then the segment can't be gone on with.
+/// Appends the payload of `entries` to `out`, and the place of each record in it to `places`. `results` are those of a batch,
+/// which then stands alone. Names that are new to the segment are added to `names`, also if it fails: then the
+/// segment can't be gone on with.
 pub fn encode(
     entries: &[Entry],
+    results: &[u8],
     names: &mut Names,
     out: &mut Vec<u8>,
     places: &mut Vec<std::ops::Range<usize>>,
 ) -> Result<(), CodecError> {
     if let [entry] = entries {
         let begin = out.len();
-        record::encode(entry, names, out)?;
+        record::encode(entry, results, names, out)?;
         places.push(begin..out.len());
         return Ok(());
+    }
+    if !results.is_empty() {
+        return Err(CodecError::Malformed("results of several entries"));
     }
     let mut record = Vec::new();
     for entry in entries {
         record.clear();
-        record::encode(entry, names, &mut record)?;
+        record::encode(entry, &[], names, &mut record)?;
         varint::put(out, record.len() as u64);
         let begin = out.len();
         out.extend_from_slice(&record);
@@ -76,7 +81,7 @@ mod tests {
     fn one_and_several_come_back_with_their_records() {
         for count in [1, 2, 300] {
             let (entries, mut bytes, mut places) = (marks(count), Vec::new(), Vec::new());
-            encode(&entries, &mut Names::default(), &mut bytes, &mut places).unwrap();
+            encode(&entries, &[], &mut Names::default(), &mut bytes, &mut places).unwrap();
             let mut seen = Vec::new();
             let mut places = places.into_iter();
             let first = entries[0].seq;

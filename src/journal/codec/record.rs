@@ -4,7 +4,8 @@
 //! written as 0, then its text, where it is used first, and as its id plus one from then on. That of a topic stands for
 //! one incarnation: behind its text is 0, or 1 and the 16 bytes of the topic id.
 //!
-//! - byte 0: the kind, 0 for a batch, 1 for any other
+//! - byte 0: the kind, 0 for a batch, 1 for any other, 2 for a batch with results: then their length and the results
+//!   ([`puts`](super::puts)), which no reader of history looks at, come before the rest
 //! - `recorded_at`; `machine_clock` minus it
 //! - group (0 for none, else a name plus one), epoch
 //! - a batch: number, batch time minus `recorded_at`, key (0, or length plus one and bytes), then ranges, notes, firsts,
@@ -21,6 +22,7 @@ use crate::offset::{
 
 const BATCH: u8 = 0;
 const OTHER: u8 = 1;
+const BATCH_WITH_RESULTS: u8 = 2;
 
 /// The largest body that is no batch: a correction of 10,000 partitions, each with the longest name and its holes, has
 /// about 10 MiB.
@@ -163,13 +165,23 @@ fn take_topic_id(reader: &mut Reader<'_>) -> Result<Option<TopicId>, CodecError>
     }
 }
 
-/// Appends the record of `entry` to `out`; names that are new to the segment are added to `names`.
-pub fn encode(entry: &Entry, names: &mut Names, out: &mut Vec<u8>) -> Result<(), CodecError> {
+/// Appends the record of `entry` to `out`, with the results that a batch has ([`puts`](super::puts), or nothing); names
+/// that are new to the segment are added to `names`.
+pub fn encode(entry: &Entry, results: &[u8], names: &mut Names, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let batch = match &entry.body {
         Body::Batch(batch) => Some(batch),
-        _ => None,
+        _ if results.is_empty() => None,
+        _ => return Err(CodecError::Malformed("results of an entry that is no batch")),
     };
-    out.push(if batch.is_some() { BATCH } else { OTHER });
+    match batch {
+        Some(_) if results.is_empty() => out.push(BATCH),
+        Some(_) => {
+            out.push(BATCH_WITH_RESULTS);
+            varint::put(out, results.len() as u64);
+            out.extend_from_slice(results);
+        }
+        None => out.push(OTHER),
+    }
     varint::put_signed(out, entry.recorded_at.millis());
     varint::put_signed(out, entry.machine_clock.millis() - entry.recorded_at.millis());
     names.put_group(out, entry.group.as_ref());
@@ -242,17 +254,36 @@ pub fn decode_again(seq: Seq, bytes: &[u8], names: &Names) -> Result<Entry, Code
     read(seq, bytes, names)
 }
 
-fn read(seq: Seq, bytes: &[u8], mut names: impl Resolve) -> Result<Entry, CodecError> {
+/// The results in a record: where they begin, and their bytes, which may be none.
+pub fn results(bytes: &[u8]) -> Result<(usize, &[u8]), CodecError> {
+    let (_, results, reader) = begin(bytes)?;
+    Ok((bytes.len() - reader.rest().len() - results.len(), results))
+}
+
+/// The kind, the results, and the rest of a record.
+fn begin(bytes: &[u8]) -> Result<(u8, &[u8], Reader<'_>), CodecError> {
     let (kind, rest) = bytes.split_first().ok_or(CodecError::Malformed("an empty record"))?;
     let mut reader = Reader::new(rest);
+    let results = match *kind {
+        BATCH | OTHER => &[],
+        BATCH_WITH_RESULTS => {
+            let length = reader.take()?;
+            reader.take_bytes(length)?
+        }
+        found => return Err(CodecError::Version { found, known: BATCH_WITH_RESULTS }),
+    };
+    Ok((*kind, results, reader))
+}
+
+fn read(seq: Seq, bytes: &[u8], mut names: impl Resolve) -> Result<Entry, CodecError> {
+    let (kind, _, mut reader) = begin(bytes)?;
     let recorded_at = take_time(&mut reader, 0)?;
     let machine_clock = take_time(&mut reader, recorded_at.millis())?;
     let group = names.group(&mut reader)?;
     let epoch = Epoch::try_from(reader.take()?).map_err(|_| CodecError::Malformed("an epoch"))?;
-    let body = match *kind {
-        BATCH => Body::Batch(take_batch(&mut reader, &mut names, recorded_at)?),
+    let body = match kind {
         OTHER => take_body(&mut reader)?,
-        found => return Err(CodecError::Version { found, known: OTHER }),
+        _ => Body::Batch(take_batch(&mut reader, &mut names, recorded_at)?),
     };
     reader.finish()?;
     Ok(Entry { seq, recorded_at, machine_clock, group, epoch, body })
@@ -377,7 +408,7 @@ mod tests {
 
     fn check(entry: &Entry, names: &mut Names, golden: &[u8]) {
         let mut bytes = Vec::new();
-        encode(entry, names, &mut bytes).unwrap();
+        encode(entry, &[], names, &mut bytes).unwrap();
         assert_eq!(bytes, golden);
     }
 
@@ -407,10 +438,24 @@ mod tests {
         // Once the names are known, the record that defines them is read again like any other.
         assert_eq!(decode_again(Seq::new(1).unwrap(), &first, &read), Ok(batch(1)));
         let mut second = Vec::new();
-        encode(&batch(3), &mut names, &mut second).unwrap();
+        encode(&batch(3), &[], &mut names, &mut second).unwrap();
         assert!(second.len() < first.len() - 10);
         assert_eq!(decode_again(Seq::new(3).unwrap(), &second, &read), Ok(batch(3)));
         assert!(decode_again(Seq::new(3).unwrap(), &second, &Names::default()).is_err());
+    }
+
+    #[test]
+    fn results_stand_in_front_and_history_reads_past_them() {
+        let (mut names, mut plain, mut bytes) = (Names::default(), Vec::new(), Vec::new());
+        encode(&batch(1), &[], &mut Names::default(), &mut plain).unwrap();
+        encode(&batch(1), &[1, b'k', 2, b'v'], &mut names, &mut bytes).unwrap();
+        assert_eq!(bytes, [&[2, 4, 1, b'k', 2, b'v'], &plain[1..]].concat());
+        assert_eq!(decode_again(Seq::new(1).unwrap(), &bytes, &names), Ok(batch(1)));
+        assert_eq!(results(&bytes), Ok((2, &[1, b'k', 2, b'v'][..])));
+        assert_eq!(results(&plain), Ok((1, &[][..])));
+        assert!(encode(&mark(), &[1], &mut names, &mut bytes).is_err());
+        assert!(results(&[2, 9, 0]).is_err());
+        assert!(results(&[3, 0]).is_err());
     }
 
     #[test]
@@ -418,7 +463,7 @@ mod tests {
         let mut names = Names::default();
         for entry in [batch(1), mark()] {
             let mut bytes = Vec::new();
-            encode(&entry, &mut names, &mut bytes).unwrap();
+            encode(&entry, &[], &mut names, &mut bytes).unwrap();
             for end in 0..bytes.len() {
                 assert!(decode_again(entry.seq, &bytes[..end], &names).is_err(), "cut to {end}");
             }

@@ -1,12 +1,13 @@
 //! The sealed history, in sled: written by one [`Sealer`], read through any number of [`Store`]s meanwhile.
 //!
 //! A seal takes the next entries in: batches become column blocks by group ([`pack`]), other entries stand for
-//! themselves, now and then a snapshot of a group's positions is kept, so that "as of" folds about one block. Nothing of
+//! themselves, results too ([`results`]), now and then a snapshot of a group's positions is kept, so that "as of" folds about one block. Nothing of
 //! it counts before the record `m`, written last, says so ([`seal`]); what a crash left beyond it is removed at the next
 //! open ([`sweep`]). Records, keys: [`keys`], [`records`]. How sled is kept from losing things: [`disk`].
 //!
 //! What is missing or changed is an error that says so, never a shorter history: batches of a group are consecutive, other
-//! entries linked, seqs covered by an index without gaps, and the state of each group says where both end.
+//! entries linked, seqs covered by an index without gaps, and the state of each group says where both end. A result that
+//! is missing is found by a look at all of them only.
 
 mod as_of;
 mod disk;
@@ -16,6 +17,7 @@ mod names;
 mod pack;
 mod read;
 mod records;
+mod results;
 mod seal;
 mod sweep;
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub struct SealedGroup {
     pub last_other: Seq,
     /// What decides when the next snapshot is due.
     pub pace: Pace,
+    /// How many results it has put or removed.
+    pub results: u64,
 }
 
 /// How much a reader would fold from the newest snapshot on.

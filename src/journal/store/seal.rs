@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::disk::{self, MAX_SINGLE, Record, Writes};
 use super::error::StoreError;
 use super::records::{Other, Pace, Sealed, SealedGroup};
+use super::results::Written;
 use super::{Head, Shared, keys, pack};
 use crate::entry::{Body, Entry};
 use crate::journal::codec::block::{self, Batches};
@@ -44,6 +45,9 @@ pub(super) struct Side {
     pub seal: Option<u64>,
     pub last_other: Seq,
     pub pace: Pace,
+    /// How many results it has put or removed, and those of this seal.
+    results: u64,
+    written: Written,
     /// Whether it has entries in this seal, and its newest one.
     touched: Option<(Seq, Timestamp)>,
     /// Batches that are in no block of this seal yet.
@@ -102,14 +106,14 @@ impl Sealer {
         &self.state
     }
 
-    /// Takes the next entry.
+    /// Takes the next entry, and the results that a batch has ([`puts`](crate::journal::codec::puts)), or nothing.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unstorable`] if it does not follow the newest one, or can't be kept.
-    pub fn push(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    pub fn push(&mut self, entry: &Entry, results: &[u8]) -> Result<(), StoreError> {
         self.check_usable()?;
-        let pushed = self.try_push(entry);
+        let pushed = self.try_push(entry, results);
         self.poisoned = pushed.is_err();
         pushed
     }
@@ -121,7 +125,7 @@ impl Sealer {
         }
     }
 
-    fn try_push(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    fn try_push(&mut self, entry: &Entry, results: &[u8]) -> Result<(), StoreError> {
         let unstorable = |why: &str| StoreError::Unstorable { seq: entry.seq, why: why.to_owned() };
         if entry.seq != self.state.seq.next() {
             return Err(unstorable(&format!("seq {} is the newest", self.state.seq)));
@@ -151,6 +155,8 @@ impl Sealer {
         }
         self.state.apply(entry);
         side.touched = Some((entry.seq, entry.recorded_at));
+        side.results +=
+            side.written.put(id, entry.seq, results, &mut self.writes).map_err(|e| unstorable(&e.to_string()))?;
         if batch.is_some() {
             let weight = pack::weight(entry);
             side.waiting.push(entry.clone());
@@ -368,9 +374,10 @@ impl Sealer {
             }
         };
         let disk = &self.shared.disk;
-        // The index goes first: it tells a sweep which groups a torn seal may have touched.
+        // The index goes first: it tells a sweep which groups a torn seal may have touched; then which results of them.
         let mut rest = std::mem::take(&mut self.writes);
         disk.write("seal: index", split_off(&mut rest, b'q'))?;
+        disk.write("seal: result keys", split_off(&mut rest, b'k'))?;
         disk.write("seal: names", split_off(&mut rest, b'd'))?;
         disk.write("seal: data", rest)?;
         let mut valid = Writes::new();
@@ -396,6 +403,7 @@ impl Sealer {
             return Ok(Head::default());
         };
         side.touched = None;
+        std::mem::take(&mut side.written).finish(id, &mut self.writes);
         if let Some(old) = side.seal.replace(seal) {
             let (from, to) = (keys::state(id, old), keys::state(id, old + 1));
             shared.disk.each_key(from..to, &mut |key| {
@@ -404,7 +412,7 @@ impl Sealer {
             })?;
         }
         let head = Head { last_batch: state.positions.batch.as_u64(), last_other: side.last_other };
-        let record = SealedGroup { id, state, last_other: side.last_other, pace: side.pace };
+        let record = SealedGroup { id, state, last_other: side.last_other, pace: side.pace, results: side.results };
         self.put_value(keys::state(id, seal), &record)?;
         Ok(head)
     }
@@ -412,7 +420,8 @@ impl Sealer {
 
 impl Side {
     pub(super) fn sealed(seal: u64, record: &SealedGroup) -> Side {
-        Side { seal: Some(seal), last_other: record.last_other, pace: record.pace, scale: 1.0, ..Side::default() }
+        let SealedGroup { last_other, pace, results, .. } = *record;
+        Side { seal: Some(seal), last_other, pace, results, scale: 1.0, ..Side::default() }
     }
 }
 

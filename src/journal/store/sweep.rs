@@ -104,6 +104,7 @@ fn sweep(shared: &Shared, sealed: Sealed, stale: Writes) -> Result<(), StoreErro
     let mut data = stale;
     for id in touched {
         sweep_group(shared, id, sealed, &mut data)?;
+        shared.sweep_results(id, sealed.seq, &mut data, &mut index)?;
     }
     disk.write("sweep: data", data)?;
     disk.write("sweep: index", index)

@@ -1,13 +1,13 @@
 //! Reading everything, to know that it can be read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use super::error::StoreError;
 use super::records::SealedGroup;
 use super::{Order, Shared, Store, keys};
 use crate::entry::Entry;
-use crate::journal::codec::snapshot;
+use crate::journal::codec::{puts, snapshot};
 use crate::offset::{Group, Seq};
 use crate::positions::State;
 
@@ -45,10 +45,16 @@ impl Store {
             let id = shared.group_id(group)?;
             let record = shared.disk.key_before(&keys::state(id, sealed.seal + 1), 5)?;
             let record = record.map(|key| shared.disk.value::<SealedGroup>(&key)).transpose()?.flatten();
+            let results = record.as_ref().map(|record| record.results);
             if record.is_none_or(|record| record.state != *folded) && shared.published().sealed == sealed {
                 return Err(shared
                     .disk
                     .damaged(format!("the state of group {group} is not what its entries add up to")));
+            }
+            let counted = shared.verify_results(id, sealed.seq)?;
+            if results.is_some_and(|results| results != counted) && shared.published().sealed == sealed {
+                let why = format!("group {group} has {counted} results instead of {}", results.unwrap_or_default());
+                return Err(shared.disk.damaged(why));
             }
         }
         Ok(())
@@ -59,6 +65,31 @@ impl Shared {
     fn group_id(&self, group: &Group) -> Result<u32, StoreError> {
         let id = self.names().groups.id(group);
         id.ok_or_else(|| self.disk.damaged(format!("the name of group {group} is missing")))
+    }
+
+    /// Reads all results of a group up to `sealed`; how many they are. Those that are there are those that are listed.
+    fn verify_results(&self, id: u32, sealed: Seq) -> Result<u64, StoreError> {
+        let disk = &self.disk;
+        let mut listed = BTreeSet::new();
+        let lists = keys::result_keys(id, Seq::ZERO, 0)..keys::result_keys(id, sealed.next(), 0);
+        disk.each_key(lists, &mut |key| {
+            listed.extend(self.listed(key)?);
+            Ok(())
+        })?;
+        for key in &listed {
+            let bytes = disk.get(key)?.ok_or_else(|| disk.damaged(format!("{} is missing", keys::describe(key))))?;
+            puts::decode_result(key, &bytes).map_err(|e| disk.codec_error(key, e))?;
+        }
+        let mut end = keys::results_from(id, &[]);
+        end.extend([0xff; 300]);
+        disk.each_key(keys::results_from(id, &[])..end, &mut |key| {
+            let seq = keys::result_parts(key).map(|(_, _, seq)| seq).unwrap_or_default();
+            match seq > sealed.as_u64() || listed.contains(&keys::piece(key, 0)) {
+                true => Ok(()),
+                false => Err(disk.damaged(format!("{} is in no list", keys::describe(key)))),
+            }
+        })?;
+        Ok(listed.len() as u64)
     }
 
     fn snapshot_keys(&self) -> Result<HashMap<Seq, Vec<u8>>, StoreError> {

@@ -10,6 +10,7 @@ use crate::kafka::raw::{Handle, Headers, Message};
 use crate::offset::{
     BatchNumber, Epoch, Group, Invalid, Offset, OffsetRange, Timestamp, TopicId, TopicName, TopicPartition,
 };
+use crate::results::Puts;
 
 /// Records of a batch as librdkafka received them. The order of the fields matters: messages go before their client.
 #[derive(Default)]
@@ -62,9 +63,9 @@ impl Batch {
         self.cut.as_ref().expect("taken only by a commit, which takes the batch")
     }
 
-    /// Its commit.
-    pub(super) fn commit(&self, group: &Group) -> Commit {
-        let commit = self.cut().commit(group);
+    /// Its commit, with these results.
+    pub(super) fn commit(&self, group: &Group, puts: Puts) -> Commit {
+        let commit = self.cut().commit(group).with_puts(puts);
         match &self.key {
             Some(key) => commit.with_key(key).expect("a key is checked when it is set"),
             None => commit,

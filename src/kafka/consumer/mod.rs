@@ -31,6 +31,7 @@ use crate::control::{Control, Kept, StartRequest, Started};
 use crate::journal::{CommitError, Journal};
 use crate::offset::{BatchNumber, Group, Isolation};
 use crate::positions::GroupState;
+use crate::results::Puts;
 
 /// How long a stop may take; what has not ended by then is left to itself: a look waits for a silent broker, and writes
 /// nothing that matters to a process that ends.
@@ -172,20 +173,44 @@ impl JournaledConsumer {
     ///
     /// See [`CommitFailed`].
     pub fn commit(&self, batch: Batch) -> Result<Receipt, CommitFailed> {
+        self.commit_with(batch, Puts::new())
+    }
+
+    /// Writes the batch's ranges and its results to the journal, all of it or nothing; returns when they are durable.
+    /// Blocks.
+    ///
+    /// Exactly once: after a kill at any moment the results in the journal are those of the records below the positions;
+    /// what a rollback brings again overwrites what it wrote before, under the same keys. Key the results by what they
+    /// come from, and compute them from the batch's records alone ([`results`](crate::results)).
+    ///
+    /// # Errors
+    ///
+    /// See [`CommitFailed`]. Then no result was written; but see [`Journal::commit`] on a write that failed.
+    pub fn commit_with(&self, batch: Batch, puts: Puts) -> Result<Receipt, CommitFailed> {
         let batch = self.current(batch)?;
-        let done = self.journal.commit(batch.commit(&self.group));
+        let done = self.journal.commit(batch.commit(&self.group, puts));
         self.settle(batch.into_cut(), done)
     }
 
-    /// The same without blocking the thread. If it is cancelled, the batch is handed out again, whether it was committed
-    /// or not.
+    /// [`commit`](JournaledConsumer::commit) without blocking the thread. If it is cancelled, the batch is handed out
+    /// again, whether it was committed or not.
     ///
     /// # Errors
     ///
     /// See [`CommitFailed`].
     pub async fn commit_async(&self, batch: Batch) -> Result<Receipt, CommitFailed> {
+        self.commit_with_async(batch, Puts::new()).await
+    }
+
+    /// [`commit_with`](JournaledConsumer::commit_with) without blocking the thread; cancelled as
+    /// [`commit_async`](JournaledConsumer::commit_async) is.
+    ///
+    /// # Errors
+    ///
+    /// See [`CommitFailed`].
+    pub async fn commit_with_async(&self, batch: Batch, puts: Puts) -> Result<Receipt, CommitFailed> {
         let batch = self.current(batch)?;
-        let done = self.journal.commit_async(batch.commit(&self.group)).await;
+        let done = self.journal.commit_async(batch.commit(&self.group, puts)).await;
         self.settle(batch.into_cut(), done)
     }
 

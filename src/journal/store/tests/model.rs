@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::{AsOf, Order, Store};
 use super::open;
-use super::script::{Step, Writer, group, steps};
+use super::script::{KEYS, Step, Writer, group, push, puts_of, steps};
 use crate::entry::{Body, Entry};
 use crate::offset::*;
 use crate::positions::{Positions, State};
@@ -110,6 +110,27 @@ pub fn check(store: &Store, entries: &[Entry]) {
     }
     assert_eq!(store.entry(Seq::ZERO).unwrap(), None);
     assert_eq!(store.entry(seq(n + 1)).unwrap(), None);
+    (0..4).for_each(|number| check_results(store, entries, &group(number)));
+}
+
+/// All results of a group, as of each of its batches that has any, and as of others.
+pub fn check_results(store: &Store, entries: &[Entry], of: &Group) {
+    let mut folded: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.group.as_ref() == Some(of)) {
+        let puts = puts_of(entry);
+        folded.extend(puts.iter().map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec))));
+        for key in KEYS {
+            let expected = folded.get(key).cloned().flatten();
+            assert_eq!(store.result(of, key, entry.seq).unwrap(), expected, "{of} {key:?} as of {}", entry.seq);
+        }
+    }
+    let (mut keys, mut from) = (Vec::new(), Vec::new());
+    while let Some(key) = store.result_from(of, &from).unwrap() {
+        assert_eq!(store.result(of, &key, Seq::MAX).unwrap(), folded[&key]);
+        from = [&key[..], &[0]].concat();
+        keys.push(key);
+    }
+    assert_eq!(keys, folded.into_keys().collect::<Vec<_>>());
 }
 
 /// Plays a script, sealing and reopening as it says; what is not sealed when it reopens is pushed again.
@@ -121,7 +142,7 @@ fn play(steps: &[Step]) {
         let known = writer.entries.len();
         writer.play(step);
         for entry in &writer.entries[known..] {
-            sealer.push(entry).unwrap();
+            push(&mut sealer, entry);
         }
         match step {
             Step::Seal => {
@@ -133,7 +154,7 @@ fn play(steps: &[Step]) {
                 (store, sealer) = open(dir.path());
                 let sealed = store.sealed().as_u64() as usize;
                 for entry in &writer.entries[sealed..] {
-                    sealer.push(entry).unwrap();
+                    push(&mut sealer, entry);
                 }
             }
             _ => {}
@@ -175,7 +196,7 @@ fn an_entry_that_does_not_follow_is_refused() {
     let commit = Step::Commit { group: 0, picks: vec![(0, 0, 5)], key: false, behind: 0 };
     writer.play(&commit);
     writer.play(&commit);
-    assert!(sealer.push(&writer.entries[1]).is_err());
+    assert!(sealer.push(&writer.entries[1], &[]).is_err());
 }
 
 /// Many small groups: more than walks are kept of, and each with an open block over several seals.
@@ -190,7 +211,7 @@ fn a_hundred_groups_in_turn() {
             writer.commit_one(Group::new("many", &format!("g{number}")).unwrap(), round);
         }
         for entry in &writer.entries[known..] {
-            sealer.push(entry).unwrap();
+            push(&mut sealer, entry);
         }
         sealer.finish().unwrap();
     }
@@ -239,7 +260,7 @@ fn readers_see_whole_seals_only() {
             }
         });
         for some in writer.entries.chunks(7) {
-            some.iter().for_each(|entry| sealer.push(entry).unwrap());
+            some.iter().for_each(|entry| push(&mut sealer, entry));
             sealer.finish().unwrap();
         }
         done.store(true, Ordering::Relaxed);

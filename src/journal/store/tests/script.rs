@@ -4,8 +4,11 @@ use proptest::prelude::*;
 
 use crate::commit::{self, Checked, Commit};
 use crate::entry::*;
+use crate::journal::codec::puts;
+use crate::journal::store::Sealer;
 use crate::offset::*;
 use crate::positions::State;
+use crate::results::Puts;
 
 /// One step; numbers are brought into range when it is played.
 #[derive(Debug, Clone)]
@@ -46,6 +49,46 @@ pub fn topic(index: u32) -> TopicName {
 
 fn offset(number: i64) -> Offset {
     Offset::new(number.max(0)).unwrap()
+}
+
+/// Keys that sort and begin like each other.
+pub const KEYS: [&[u8]; 8] = [b"\0", b"\0\xff", b"a", b"a\0", b"a\0\0", b"a\x01", b"b", &[0xff; 255]];
+
+/// The results that `entry` has, always the same: half of the batches have some, a few have many, or large ones.
+pub fn puts_of(entry: &Entry) -> Puts {
+    let (seq, mut puts) = (entry.seq.as_u64(), Puts::new());
+    if !matches!(entry.body, Body::Batch(_)) || seq.is_multiple_of(2) {
+        return puts;
+    }
+    for (number, key) in KEYS.into_iter().enumerate().filter(|(number, _)| (seq / 2 + *number as u64).is_multiple_of(3))
+    {
+        let done = match seq % 7 {
+            0 => puts.remove(key),
+            // Does not compress: several values.
+            1 if number == 2 => {
+                let mut mixed = seq;
+                let next = |_| {
+                    mixed = mixed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                    (mixed >> 56) as u8
+                };
+                puts.put(key, (0..9_000).map(next).collect::<Vec<_>>())
+            }
+            _ => puts.put(key, format!("{number} of {seq} {}", "x".repeat(seq as usize % 200))),
+        };
+        done.unwrap();
+    }
+    if seq % 101 == 3 {
+        // More than one list takes, and no two of them alike.
+        for number in 0..700u64 {
+            puts.put(format!("{:04x} of many", number * 89), (number * seq).to_be_bytes()).unwrap();
+        }
+    }
+    puts
+}
+
+/// Takes an entry into the store, with its results.
+pub fn push(sealer: &mut Sealer, entry: &Entry) {
+    sealer.push(entry, &puts::encode(&puts_of(entry))).unwrap();
 }
 
 /// The journal that a script writes.
