@@ -1,8 +1,11 @@
 //! Pages of a journal's history: filters, limits and cursors over the journal's walks. For every face of tidelog that
-//! lists batches or entries.
+//! lists batches, entries or the readers of an offset.
+
+mod readers;
 
 use std::ops::ControlFlow;
 
+pub use self::readers::{MAX_HEADS, OffsetQuery, ReadersPage, readers};
 use crate::entry::{Body, Entry};
 use crate::journal::{Journal, Order, ReadError};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp, TopicName};

@@ -48,7 +48,7 @@ use self::lock::Directory;
 pub use self::lock::FORMAT_VERSION;
 use self::published::Published;
 use self::request::{Decided, Decision, Request};
-pub use self::store::{AsOf, Order};
+pub use self::store::{AsOf, Order, Portion, Question, Reading, Readings};
 pub use self::wal::{Cut, Seqs};
 use crate::commit::{self, Checked, Commit, Receipt, Refused};
 use crate::entry::{Body, Draft, Entry};
@@ -322,6 +322,12 @@ impl Journal {
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.0.published.visit_others(group, visit)
+    }
+
+    /// A part of the batches that read an offset, from seq `from` on in the question's order. Blocks that don't hold the
+    /// offset are not decoded.
+    pub fn readers(&self, question: &Question, from: Seq, portion: Portion) -> Result<Readings, ReadError> {
+        self.0.published.readers(question, from, portion)
     }
 
     /// One entry.

@@ -37,6 +37,7 @@ mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod readers;
 mod reading;
 #[cfg(feature = "cli")]
 mod readme;

@@ -15,6 +15,7 @@ mod keys;
 mod names;
 mod pack;
 mod read;
+mod readers;
 mod records;
 mod seal;
 mod sweep;
@@ -28,6 +29,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use as_of::AsOf;
 pub use error::StoreError;
+pub use readers::{Portion, Question, Reading, Readings};
 pub use seal::Sealer;
 
 use crate::journal::CrashHook;
