@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use self::commit::{CommitBody, RangeBody, ReceiptAnswer, SparkOffsets, SparkPair};
 pub use self::entry::{Batch, Entry, Own};
 pub use self::group::{GroupAnswer, GroupSummary, GroupWord, Grown, LastBatch, LastFenced, TopicSummary};
-pub use self::list::{BatchesAnswer, EntriesAnswer, GroupsAnswer, LossesAnswer};
+pub use self::list::{BatchesAnswer, EntriesAnswer, GroupsAnswer, LossesAnswer, Reader, ReadersAnswer};
 pub use self::plan::{ExecutedAnswer, MovedLine, PlanAnswer, PlannedLine, RefusalLine, TotalsLine};
 pub use self::positions::{AsOf, HoleLine, LossLine, Position, PositionsAnswer, Watermarks, losses};
 pub use self::record::Record;

@@ -14,6 +14,7 @@ pub mod manners;
 mod moves;
 mod polls;
 mod positions;
+mod readers;
 mod rollback;
 pub mod sockets;
 mod start;
