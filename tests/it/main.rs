@@ -13,6 +13,8 @@ mod contract;
 mod crash;
 mod damage;
 mod damage_cases;
+#[cfg(feature = "kafka")]
+mod examples;
 #[cfg(feature = "server")]
 mod http;
 mod journal;

@@ -146,10 +146,30 @@ fn a_library_is_known_in_one_place_only() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Crates that the library brings along without features: a journal for somebody else's program. Sled's tree is half of it.
+const MAX_CRATES: usize = 45;
+
+#[test]
+fn without_features_the_library_brings_few_crates() {
+    let words = "tree --locked --offline --no-default-features --edges normal --prefix none --no-dedupe";
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let done = cargo.args(words.split(' ')).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo can be run");
+    let tree = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let crates: std::collections::BTreeSet<&str> = tree.lines().filter(|line| !line.starts_with("tidelog ")).collect();
+    let all: Vec<_> = crates.iter().copied().collect();
+    assert!(crates.len() <= MAX_CRATES, "{} crates, {MAX_CRATES} are the limit:\n{}", crates.len(), all.join("\n"));
+    for heavy in ["rdkafka", "axum", "hyper", "clap", "serde_json"] {
+        assert!(!crates.iter().any(|name| name.starts_with(&format!("{heavy} "))), "{heavy} is for a feature only");
+    }
+}
+
 #[test]
 fn files_stay_readable_and_names_say_something() {
     let mut wrong = Vec::new();
-    for (path, text) in sources("src").into_iter().chain(sources("tests")).chain(sources("benches")) {
+    for (path, text) in
+        sources("src").into_iter().chain(sources("tests")).chain(sources("benches")).chain(sources("examples"))
+    {
         let lines = text.lines().count();
         // The ground's words are read in one go, and a byte format stands in one file, encode and decode.
         let whole = ["offset.rs", "positions.rs", "entry.rs"].map(|name| Path::new("src").join(name)).contains(&path)
