@@ -22,6 +22,36 @@ pub use self::start::{
 pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
 /// A journal, and the broker that its groups read from.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use tidelog::control::{self, Control, Limits, StartRequest};
+/// use tidelog::entry::Verdict;
+/// use tidelog::journal::{Clock, Journal, Options};
+/// use tidelog::offset::{Group, Timestamp};
+/// use tidelog::reconcile::Policy;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let clock: Clock = Arc::new(|| Timestamp::from_millis(1_796_032_800_000)); // or the machine's
+/// let journal = Journal::open(dir.path(), Options { create: true, ..Options::new(clock.clone()) })?;
+/// let control = Control { journal, broker: None, limits: Limits::default(), clock };
+/// let started = control::start(
+///     &control,
+///     StartRequest {
+///         group: Group::new("default", "loader")?,
+///         topics: vec!["orders".parse()?],
+///         owner: "loader@host1:4711".to_owned(),
+///         policy: Policy::default(),
+///         isolation: None,
+///         dry_run: false,
+///     },
+/// )?;
+/// assert_eq!(started.epoch.get(), 1);
+/// // Without a broker nobody knows which partitions there are: they come with the first commit.
+/// assert!(started.positions.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Control {
     /// The journal.

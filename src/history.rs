@@ -18,6 +18,46 @@ pub const MAX_WALK: usize = 100_000;
 pub const MAX_PAGE_RANGES: usize = 100_000;
 
 /// Which part of a list.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control { journal, broker: None, limits: Default::default(), clock };
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let request = tidelog::control::StartRequest {
+/// #     group: loader.clone(),
+/// #     topics: vec!["orders".parse()?],
+/// #     owner: "me".to_owned(),
+/// #     policy: tidelog::reconcile::Policy {
+/// #         new_group: tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into()),
+/// #         ..Default::default()
+/// #     },
+/// #     isolation: None,
+/// #     dry_run: false,
+/// # };
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::history::{self, BatchFilter, Window};
+/// use tidelog::journal::Order;
+///
+/// commit(500, 542)?;
+/// commit(542, 600)?;
+/// let window = Window { order: Order::Descending, from: None, to: None, limit: 1 };
+/// let filter = BatchFilter { topic: Some("orders".parse()?), ..BatchFilter::default() };
+/// let newest = history::batches(&control.journal, &loader, &window, &filter, None)?;
+/// assert_eq!(newest.entries[0].seq.get(), 4);
+/// let older = history::batches(&control.journal, &loader, &window, &filter, newest.next)?;
+/// assert_eq!((older.entries[0].seq.get(), older.next), (3, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Newest or oldest first.

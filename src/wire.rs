@@ -29,6 +29,14 @@ pub use self::start::{StartAnswer, StartBody, StartLine};
 pub use self::steer::{AcknowledgeBody, HoldBody, MarkBody, ReleaseBody, RetireBody};
 
 /// A number of things, written as a string like every 64-bit number.
+///
+/// ```
+/// use tidelog::wire::Count;
+///
+/// assert_eq!(serde_json::to_string(&Count(5))?, "\"5\"");
+/// assert_eq!(serde_json::from_str::<Count>("5")?, Count(5));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Count(pub u64);
 

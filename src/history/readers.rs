@@ -10,6 +10,50 @@ use crate::offset::{Group, Offset, Seq, TopicName};
 pub const MAX_HEADS: usize = 1_000;
 
 /// Which offset's readers are wanted, and in which order.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control { journal, broker: None, limits: Default::default(), clock };
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let request = tidelog::control::StartRequest {
+/// #     group: loader.clone(),
+/// #     topics: vec!["orders".parse()?],
+/// #     owner: "me".to_owned(),
+/// #     policy: tidelog::reconcile::Policy {
+/// #         new_group: tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into()),
+/// #         ..Default::default()
+/// #     },
+/// #     isolation: None,
+/// #     dry_run: false,
+/// # };
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::history::{OffsetQuery, readers};
+/// use tidelog::journal::Order;
+/// use tidelog::offset::Offset;
+///
+/// commit(500, 542)?;
+/// let query = OffsetQuery {
+///     topic: "orders".parse()?,
+///     partition: 0,
+///     offset: Offset::new(517)?,
+///     order: Order::Descending,
+///     limit: 100,
+/// };
+/// let page = readers(&control.journal, [loader], &query, None)?;
+/// let (group, reading) = &page.readers[0];
+/// assert_eq!((group.group(), reading.batch.get()), ("loader", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct OffsetQuery {
     /// The topic, in each of its incarnations.

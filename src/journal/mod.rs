@@ -61,6 +61,17 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// When a receipt is sent.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tidelog::journal::{Durability, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// let now = || Timestamp::from_millis(1_796_032_800_000);
+/// let fast = Options { durability: Durability::Interval(Duration::from_millis(200)), ..Options::new(Arc::new(now)) };
+/// assert_ne!(fast.durability, Durability::default());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// After the entry is on the device.
@@ -73,6 +84,25 @@ pub enum Durability {
 }
 
 /// How to open a journal.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::{SystemTime, UNIX_EPOCH};
+/// use tidelog::journal::{Journal, OpenError, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let now = || {
+///     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+///     Timestamp::from_millis(since.as_millis() as i64)
+/// };
+/// // No journal is made where there is none, unless the options say so.
+/// let options = Options::new(Arc::new(now));
+/// assert!(matches!(Journal::open(dir.path(), options.clone()), Err(OpenError::NotThere { .. })));
+/// let journal = Journal::open(dir.path(), Options { create: true, ..options })?;
+/// assert!(journal.created());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Options {
     /// Whether one is made where there is none.

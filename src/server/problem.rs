@@ -111,6 +111,14 @@ impl Kind {
 }
 
 /// An error on its way to a client.
+///
+/// ```
+/// use tidelog::server::{Kind, Problem};
+///
+/// let problem = Problem::new(Kind::UnknownTopic, "no group has it").with("topic", "orders");
+/// assert_eq!(Kind::UnknownTopic.name(), "unknown-topic");
+/// # let _ = problem;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// What went wrong, for a program.

@@ -43,6 +43,14 @@ pub struct LossesAnswer {
 }
 
 /// Batches that read an offset, of all groups.
+///
+/// ```
+/// use tidelog::wire::ReadersAnswer;
+///
+/// let answer: ReadersAnswer = serde_json::from_str(r#"{"readers": [], "next": "41"}"#)?;
+/// assert_eq!(answer.next.as_deref(), Some("41")); // give it as `cursor`
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadersAnswer {
     /// This part of the list; it may be empty where there is a next one.

@@ -12,6 +12,49 @@ use crate::offset::{BatchNumber, Epoch, Group, Offset, OffsetRange, Seq, Timesta
 const MAX_SEARCH: usize = 100;
 
 /// An offset of a group's partition, whose readers are wanted.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control { journal, broker: None, limits: Default::default(), clock };
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let request = tidelog::control::StartRequest {
+/// #     group: loader.clone(),
+/// #     topics: vec!["orders".parse()?],
+/// #     owner: "me".to_owned(),
+/// #     policy: tidelog::reconcile::Policy {
+/// #         new_group: tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into()),
+/// #         ..Default::default()
+/// #     },
+/// #     isolation: None,
+/// #     dry_run: false,
+/// # };
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::journal::{Order, Portion, Question};
+/// use tidelog::offset::{Offset, Seq};
+///
+/// commit(500, 542)?;
+/// let question = Question {
+///     group: loader,
+///     topic: "orders".parse()?,
+///     partition: 0,
+///     offset: Offset::new(517)?,
+///     order: Order::Descending,
+/// };
+/// let found = control.journal.readers(&question, Seq::MAX, Portion { heads: 1_000, readings: 10 })?;
+/// assert_eq!(found.readings[0].range.to_string(), "orders/0 [500,542)");
+/// assert_eq!(found.next, None); // that is all
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The group.
