@@ -26,6 +26,8 @@ mod kafka_consumer;
 mod kafka_group;
 #[cfg(feature = "kafka")]
 mod kafka_harness;
+#[cfg(feature = "cli")]
+mod kafka_holes;
 #[cfg(feature = "kafka")]
 mod kafka_look;
 #[cfg(feature = "kafka")]
