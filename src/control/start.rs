@@ -206,7 +206,7 @@ fn check(control: &Control, request: &StartRequest) -> Result<(), Invalid> {
 fn gather(control: &Control, broker: &dyn Broker, request: &StartRequest, looks: &mut Looks) -> Arc<Evidence> {
     let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
     let evidence = Evidence::look(control, broker, request, looks, deadline);
-    let evidence = evidence.into_holes(broker, deadline, usize::MAX);
+    let evidence = evidence.into_holes(broker, looks, deadline, usize::MAX);
     Arc::new(evidence.new_group(broker, request, deadline))
 }
 

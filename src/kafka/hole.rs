@@ -25,8 +25,10 @@ pub(super) fn first_readable(
     until: Instant,
 ) -> Result<Vec<Seen<Offset>>, ClientError> {
     let group = Group::new(Group::DEFAULT_APP, "tidelog").expect("a legal name");
+    // What is fetched ahead, at the end of the log, holds up the first fetch from the next range.
+    let config = config.clone().with("fetch.wait.max.ms", "5").expect("it is anybody's to set");
     // Messages are dropped before their client.
-    let mut reader = Reader::new(config, &group, isolation)?;
+    let mut reader = Reader::new(&config, &group, isolation)?;
     let mut seen = vec![Seen::Failed("not answered in time".to_owned()); ranges.len()];
     let mut left = Left::new();
     for index in 0..ranges.len() {
@@ -45,7 +47,7 @@ pub(super) fn first_readable(
 type Left = BTreeMap<TopicPartition, VecDeque<usize>>;
 
 /// Reads each partition from its next range on, and from there to the ranges after it, as long as they are near: to begin
-/// anew at each of a thousand holes would take a minute.
+/// anew at each of a thousand holes takes ten seconds.
 fn look_into(reader: &mut Reader, ranges: &[OffsetRange], left: &mut Left, seen: &mut [Seen<Offset>], until: Instant) {
     let mut starts = PartitionList::with_capacity(left.len());
     for (at, indexes) in left.iter() {

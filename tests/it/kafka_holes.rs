@@ -226,3 +226,68 @@ fn a_start_looks_into_a_thousand_holes_within_its_deadline() {
     assert_eq!(holes(&setup, &topic), open[1..]);
     assert_eq!(start(&setup, "c").positions[0].offset, offset(10), "the first of the others");
 }
+
+/// More holes than a group keeps: the nearest are joined, so more is read again, and nothing is lost.
+#[test]
+fn past_ten_thousand_holes_of_a_group_nothing_is_lost_and_it_starts() {
+    const PARTITIONS: u32 = 11;
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("many");
+    kafka.create_topic(&topic, PARTITIONS as i32, &[]);
+    for partition in 0..PARTITIONS {
+        kafka.produce(&topic, partition as i32, 5_000);
+    }
+    let setup = setup(kafka, &[&topic]);
+    let epoch = start(&setup, "a").epoch;
+    for n in 0..1_000 {
+        let read = |partition| OffsetRange::new(name(&topic), partition, offset(n * 5 + 4), offset(n * 5 + 5));
+        let ranges = (0..PARTITIONS).map(|partition| read(partition).expect("a range")).collect();
+        let commit = Commit::new(setup.group.clone(), epoch, clock()(), ranges).expect("legal");
+        setup.journal.commit(commit).expect("taken");
+    }
+    let group = setup.journal.group(&setup.group).expect("there");
+    assert_eq!(group.positions.open_holes(), 10_000);
+    for (at, _, partition) in group.positions.iter() {
+        let mut next = 0;
+        // What no hole covers has been read: one offset of each five, or none where holes were joined.
+        for hole in &partition.holes {
+            assert!(hole.from_offset.get() - next <= 1 && hole.from_offset < hole.until_offset, "{at} {hole:?}");
+            next = hole.until_offset.get();
+        }
+        assert_eq!((next, partition.position), (4_999, offset(5_000)), "{at}");
+    }
+    let begun = Instant::now();
+    let started = start(&setup, "b");
+    println!("a start with 10000 open holes: {:?}", begun.elapsed());
+    assert!(started.positions.iter().all(|position| position.offset == offset(0)));
+    assert_eq!(setup.journal.group(&setup.group).expect("there").positions.open_holes(), 0);
+}
+
+/// Far more lies between two holes than a broker sends at once.
+#[test]
+fn holes_far_apart_are_looked_into_as_well() {
+    let kafka = TestKafka::shared();
+    let topic = kafka.unique("apart");
+    kafka.create_topic(&topic, 1, &[]);
+    for _ in 0..3 {
+        let records: Vec<Record> = (0..8).map(|_| Record::new("x".repeat(200_000))).collect();
+        kafka.send(&topic, 0, &records);
+        let mut transaction = kafka.begin(&kafka.unique("tx"));
+        transaction.produce(&topic, 0, 1);
+        transaction.abort(); // 8 and the marker 9, 18 and 19, 28 and 29
+    }
+    let setup = setup(kafka, &[&topic]);
+    start(&setup, "a");
+    for (from, until) in [(0, 8), (10, 18), (20, 28), (30, 30)] {
+        commit(&setup, &topic, from, until);
+    }
+    assert_eq!(holes(&setup, &topic), [(8, 10), (18, 20), (28, 30)]);
+    let started = start(&setup, "b");
+    assert_eq!((started.positions[0].offset, holes(&setup, &topic)), (offset(30), vec![]));
+    // And one that holds records is found behind others that hold none.
+    commit(&setup, &topic, 30, 30);
+    let records: Vec<Record> = (0..2).map(|_| Record::new("x")).collect();
+    kafka.send(&topic, 0, &records);
+    commit(&setup, &topic, 31, 32);
+    assert_eq!(start(&setup, "c").positions[0].offset, offset(30));
+}
