@@ -31,8 +31,8 @@ pub(super) fn first_readable(
     let mut reader = Reader::new(&config, &group, isolation)?;
     let mut seen = vec![Seen::Failed("not answered in time".to_owned()); ranges.len()];
     let mut left = Left::new();
-    for index in 0..ranges.len() {
-        left.entry(ranges[index].topic_partition()).or_default().push_back(index);
+    for (index, range) in ranges.iter().enumerate() {
+        left.entry(range.topic_partition()).or_default().push_back(index);
     }
     for indexes in left.values_mut() {
         indexes.make_contiguous().sort_by_key(|index| ranges[*index].from_offset());
