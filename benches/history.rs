@@ -1,5 +1,5 @@
 //! A sealed journal of a million batches: bytes a range on disk, time and memory of an open, positions as of a random
-//! batch, a page of the newest 100 batches.
+//! batch, a page of the newest 100 batches, and who read a random offset: all of them, over as many pages as that takes.
 //!
 //!     cargo bench --no-default-features --bench history [-- BATCHES RANGES]      (default: 1000000 of 12, then of 1)
 
@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hdrhistogram::Histogram;
 use tidelog::commit::Commit;
 use tidelog::entry::{Body, Draft};
+use tidelog::history::{OffsetQuery, readers};
 use tidelog::journal::{Durability, Journal, Options, Order};
 use tidelog::offset::{BatchNumber, Epoch, Group, Isolation, Offset, OffsetRange, Seq, Timestamp, TopicName};
 
@@ -114,7 +115,58 @@ fn ask(dir: &Path, batches: u64, ranges: u32) {
         if page < 100 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     visited.expect("a read");
-    println!("  the newest 100 batches: {:.2?}; memory after all {:.1} MB", begun.elapsed(), resident());
+    println!("  the newest 100 batches: {:.2?}", begun.elapsed());
+    for recent in [false, true] {
+        who_read(&journal, batches, ranges, recent);
+    }
+    println!("  memory after all {:.1} MB", resident());
+}
+
+/// Who read an offset: of any batch, or of the newest hundredth of them.
+fn who_read(journal: &Journal, batches: u64, ranges: u32, recent: bool) {
+    let mut random = Random(0x6a09_e667_f3bc_c909);
+    let (mut pages, mut wholes): (Histogram<u64>, Histogram<u64>) =
+        (Histogram::new(3).expect("3 digits"), Histogram::new(3).expect("3 digits"));
+    let (mut all_pages, asked) = (0, 1_000);
+    for _ in 0..asked {
+        let span = if recent { batches / 100 } else { batches };
+        let number = BatchNumber::try_from(batches - random.below(span)).expect("small");
+        let entry = journal.batch(&group(), number).expect("a read").expect("it is there");
+        let Body::Batch(batch) = entry.body else { panic!("it is a batch") };
+        let range = &batch.ranges[random.below(u64::from(ranges)) as usize];
+        let query = OffsetQuery {
+            topic: range.topic().clone(),
+            partition: range.partition(),
+            offset: range.from_offset(),
+            order: Order::Descending,
+            limit: 100,
+        };
+        let (mut found, mut after) = (Vec::new(), None);
+        let begun = Instant::now();
+        loop {
+            let page_begun = Instant::now();
+            let page = readers(journal, [group()], &query, after).expect("a read");
+            pages.record(page_begun.elapsed().as_nanos() as u64).expect("below the histogram's end");
+            all_pages += 1;
+            found.extend(page.readers.into_iter().map(|(_, reading)| reading.batch));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        wholes.record(begun.elapsed().as_nanos() as u64).expect("below the histogram's end");
+        assert_eq!(found, [number]);
+    }
+    let millis = |times: &Histogram<u64>, quantile| times.value_at_quantile(quantile) as f64 / 1e6;
+    println!(
+        "  who read an offset of {}: p50 {:.2} ms, p99 {:.2} ms in {:.1} pages; a page p50 {:.2} ms, p99 {:.2} ms",
+        if recent { "the newest hundredth" } else { "any batch" },
+        millis(&wholes, 0.5),
+        millis(&wholes, 0.99),
+        f64::from(all_pages) / f64::from(asked),
+        millis(&pages, 0.5),
+        millis(&pages, 0.99),
+    );
 }
 
 fn main() {

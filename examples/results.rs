@@ -12,11 +12,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tidelog::control::{Control, Limits, StartRequest};
+use tidelog::control::{Control, StartRequest};
 use tidelog::journal::{Clock, Journal, Options};
 use tidelog::kafka::{Config, Cut, Discovery, JournaledConsumer, KafkaBroker, mock::Mock};
 use tidelog::offset::{Group, Timestamp, TopicPartition};
-use tidelog::reconcile::Policy;
 use tidelog::results::Puts;
 
 /// Order and status, in the order in which they happened.
@@ -35,17 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options { create: true, ..Options::new(clock.clone()) };
     let journal = Journal::open(&dir.path().join("journal"), options)?;
     let broker = Arc::new(KafkaBroker::new(&mock.config(), clock.clone())?);
-    let control = Control { journal: journal.clone(), broker: Some(broker), limits: Limits::default(), clock };
+    let control = Control::new(journal.clone(), Some(broker), clock);
 
     let group = Group::new("default", "status")?;
-    let request = StartRequest {
-        group: group.clone(),
-        topics: vec!["orders".parse()?],
-        owner: format!("status-{}", std::process::id()),
-        policy: Policy::default(),
-        isolation: None,
-        dry_run: false,
-    };
+    let owner = format!("status-{}", std::process::id());
+    let request = StartRequest::new(group.clone(), vec!["orders".parse()?], owner);
     // Small batches, to have several.
     let cut = Cut { max_records: NonZeroUsize::MIN.saturating_add(2), ..Cut::default() };
     let config = Config { client: mock.config(), cut, discovery: Discovery::default() };

@@ -13,6 +13,14 @@ use crate::offset::{
 };
 
 /// A value that a broker was asked for.
+///
+/// ```
+/// use tidelog::broker::Seen;
+///
+/// assert_eq!(Seen::Known(5).known(), Some(&5));
+/// // That a broker did not answer says nothing of what there is.
+/// assert_eq!(Seen::<u8>::Failed("timed out".to_owned()).known(), None);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen<T> {
     /// The broker's answer.
@@ -34,6 +42,8 @@ impl<T> Seen<T> {
 }
 
 /// What a broker said at one moment.
+///
+/// Made by a [`Broker`]; there is an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// When, by the machine's clock.
@@ -69,6 +79,16 @@ pub struct PartitionLook {
 }
 
 /// A topic by name, or a pattern of names.
+///
+/// ```
+/// use tidelog::broker::TopicSelector;
+///
+/// let pattern: TopicSelector = "^orders-.*".parse()?;
+/// assert!(pattern.matches(&"orders-eu".parse()?));
+/// let name: TopicSelector = "orders".parse()?;
+/// assert!(!name.matches(&"orders-eu".parse()?));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub enum TopicSelector {
     /// One topic.
@@ -203,6 +223,55 @@ impl fmt::Display for Member {
 }
 
 /// A Kafka cluster as the decisions need it. Calls block, at most for their deadline, and never create a topic.
+///
+/// A broker of a test's own:
+///
+/// ```
+/// use std::collections::{BTreeMap, BTreeSet};
+/// use std::time::Duration;
+///
+/// use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook};
+/// use tidelog::offset::{Isolation, Offset, Timestamp, TopicPartition};
+///
+/// /// One topic, `orders`, of one partition that holds `[250, 400)`.
+/// struct Fake;
+///
+/// impl Broker for Fake {
+///     fn look(&self, ask: &Ask) -> Look {
+///         let orders = "orders".parse().expect("a legal name");
+///         let offset = |number| Seen::Known(Offset::new(number).expect("not negative"));
+///         let partition = PartitionLook { earliest: offset(250), latest: offset(400), readable_end: offset(400) };
+///         let topic = TopicLook { id: Seen::Absent, partitions: Seen::Known(BTreeMap::from([(0, partition)])) };
+///         Look {
+///             taken_at: Timestamp::from_millis(1_796_032_800_000),
+///             brokers: "fake:9092".to_owned(),
+///             cluster_id: Seen::Absent,
+///             topics: ask.topics.iter().filter(|asked| asked.matches(&orders)).map(|_| (orders.clone(), topic.clone())).collect(),
+///             listing: Seen::Known(()),
+///         }
+///     }
+///
+///     fn offsets_at(&self, at: &BTreeSet<TopicPartition>, _: Timestamp, _: Duration) -> BTreeMap<TopicPartition, Seen<Offset>> {
+///         at.iter().map(|at| (at.clone(), Seen::Absent)).collect()
+///     }
+///
+///     fn committed(&self, _: &str, at: &BTreeSet<TopicPartition>, _: Duration) -> BTreeMap<TopicPartition, Seen<Offset>> {
+///         at.iter().map(|at| (at.clone(), Seen::Absent)).collect()
+///     }
+///
+///     fn commit(&self, _: &str, to: &BTreeMap<TopicPartition, Offset>, _: Duration) -> BTreeMap<TopicPartition, Result<(), String>> {
+///         to.keys().map(|at| (at.clone(), Ok(()))).collect()
+///     }
+///
+///     fn members(&self, _: &str, _: Duration) -> Seen<Vec<Member>> {
+///         Seen::Known(Vec::new())
+///     }
+/// }
+///
+/// let ask = Ask { topics: vec!["^ord".parse()?], isolation: Isolation::default(), deadline: Duration::from_secs(1) };
+/// assert_eq!(Fake.look(&ask).topics.len(), 1);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 pub trait Broker: Send + Sync {
     /// Asks for everything in a few batched requests. Never fails as a whole: what could not be had is failed, value by
     /// value.

@@ -21,6 +21,36 @@ pub const MAX_PARTITIONS: usize = 200_000;
 /// What a consumer wants written: ranges read under an epoch, with the time at which the batch was cut.
 ///
 /// Its shape is checked when it is made; the rest when the journal takes it.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let _commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::commit::Commit;
+/// use tidelog::offset::{Offset, OffsetRange, Timestamp};
+///
+/// let range = OffsetRange::new("orders".parse()?, 0, Offset::new(500)?, Offset::new(542)?)?;
+/// let time: Timestamp = "2026-11-30T10:00:00Z".parse()?;
+/// let commit = Commit::new(loader, started.epoch, time, vec![range])?.with_key("job-17/42")?;
+/// let first = control.journal.commit(commit.clone())?;
+/// // The reply was lost: the same again is told the same.
+/// let again = control.journal.commit(commit)?;
+/// assert_eq!((again.batch, again.repeated), (first.batch, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
     group: Group,
@@ -105,6 +135,29 @@ impl Commit {
 }
 
 /// What an acknowledged commit is told.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// let receipt = commit(500, 542)?;
+/// assert_eq!((receipt.batch.get(), receipt.seq.get(), receipt.repeated), (1, 3, false));
+/// assert!(receipt.notes.is_empty()); // it began where the group was
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receipt {
     /// The batch's number.
@@ -120,6 +173,19 @@ pub struct Receipt {
 }
 
 /// What becomes of a commit that is not refused.
+///
+/// ```
+/// use tidelog::commit::{self, Commit, Refused};
+/// use tidelog::offset::{Epoch, Group, Offset, OffsetRange, Timestamp};
+/// use tidelog::positions::State;
+///
+/// // The check by itself, as the journal's writer makes it: here nobody has started the group.
+/// let range = OffsetRange::new("orders".parse()?, 0, Offset::ZERO, Offset::new(42)?)?;
+/// let group = Group::new("default", "loader")?;
+/// let commit = Commit::new(group, Epoch::ZERO.next(), Timestamp::from_millis(0), vec![range])?;
+/// assert!(matches!(commit::check(&State::default(), &commit), Err(Refused::UnknownGroup { .. })));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Checked {
     /// A new batch.
@@ -129,6 +195,33 @@ pub enum Checked {
 }
 
 /// Why a commit was refused.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::commit::Refused;
+/// use tidelog::journal::CommitError;
+///
+/// tidelog::control::hold(&control, &loader, "ann", "mending the sink")?;
+/// let error = commit(500, 542).unwrap_err();
+/// let Some(CommitError::Refused(Refused::Held { hold, .. })) = error.downcast_ref() else { return Err(error) };
+/// assert_eq!(hold.actor, "ann");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
     /// Its shape, or a retired group or topic.

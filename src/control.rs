@@ -24,6 +24,26 @@ pub use self::start::{
 pub use self::steer::{SteerError, acknowledge, hold, mark, release, retire};
 
 /// A journal, and the broker that its groups read from.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use tidelog::control::{self, Control, StartRequest};
+/// use tidelog::entry::Verdict;
+/// use tidelog::journal::{Clock, Journal, Options};
+/// use tidelog::offset::{Group, Timestamp};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let clock: Clock = Arc::new(|| Timestamp::from_millis(1_796_032_800_000)); // or the machine's
+/// let journal = Journal::open(dir.path(), Options { create: true, ..Options::new(clock.clone()) })?;
+/// let control = Control::new(journal, None, clock);
+/// let group = Group::new("default", "loader")?;
+/// let started = control::start(&control, StartRequest::new(group, vec!["orders".parse()?], "loader@host1:4711"))?;
+/// assert_eq!(started.epoch.get(), 1);
+/// // Without a broker nobody knows which partitions there are: they come with the first commit.
+/// assert!(started.positions.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Control {
     /// The journal.

@@ -10,6 +10,35 @@ use crate::offset::{
 use crate::positions::GroupState;
 
 /// One record of the journal. Never edited, never overwritten.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::entry::Body;
+/// use tidelog::offset::Seq;
+///
+/// commit(500, 542)?;
+/// let entry = control.journal.entry(Seq::new(3)?)?.ok_or("it is there")?;
+/// assert_eq!((entry.body.kind(), entry.group), ("batch", Some(loader)));
+/// let Body::Batch(batch) = entry.body else { return Ok(()) };
+/// assert_eq!(batch.ranges[0].to_string(), "orders/0 [500,542)");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// 1, 2, 3 ... over the whole journal.
@@ -27,6 +56,22 @@ pub struct Entry {
 }
 
 /// An entry before the journal gives it its number and time: what a decision returns.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// use tidelog::entry::{Body, Draft};
+/// use tidelog::offset::{Epoch, Group, Isolation};
+///
+/// let group = Some(Group::new("default", "loader")?);
+/// let body = Body::Started { owner: "me".to_owned(), isolation: Isolation::default(), kafka_group: None };
+/// let draft = Draft { group, epoch: Epoch::ZERO.next(), body };
+/// let (entries, ()) = journal.decide(move |_state| Ok::<_, std::convert::Infallible>((vec![draft], ())))?;
+/// assert_eq!(entries[0].seq.get(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     /// The group that it concerns.
@@ -39,6 +84,14 @@ pub struct Draft {
 
 /// What happened, one variant a kind. A new kind is a variant here, an arm in `apply`, a tag in the codec, a line on the
 /// wire: no match has `_`, so the compiler lists the places. The order is part of the format: append only.
+///
+/// ```
+/// use tidelog::entry::Body;
+///
+/// let mark = Body::Mark { name: "before deploy 42".to_owned(), actor: "ann".to_owned() };
+/// assert_eq!(mark.kind(), "mark");
+/// assert!(mark.correction().is_none()); // it moves nothing
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Body {
@@ -168,6 +221,33 @@ impl Body {
 }
 
 /// Ranges committed together, at most one for each topic-partition.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::entry::Body;
+///
+/// let receipt = commit(500, 542)?;
+/// let entry = control.journal.batch(&loader, receipt.batch)?.ok_or("it is there")?;
+/// let Body::Batch(batch) = entry.body else { return Ok(()) };
+/// assert_eq!((batch.batch.get(), batch.ranges.len(), batch.key), (1, 1, None));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
     /// Its number within the group.
@@ -207,6 +287,31 @@ pub struct First {
 }
 
 /// Something worth telling about one range of a batch.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::entry::NoteKind;
+///
+/// let receipt = commit(510, 542)?; // the group was at 500
+/// let note = &receipt.notes[0];
+/// assert_eq!((note.note, note.from_offset.get(), note.until_offset.get()), (NoteKind::Hole, 500, 510));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     /// The topic.
@@ -236,6 +341,12 @@ pub enum NoteKind {
 }
 
 /// What a look at the broker says of one partition, or of a whole topic or cluster (DESIGN section 5).
+///
+/// ```
+/// use tidelog::entry::Verdict;
+///
+/// assert_eq!(Verdict::HeadOutOfRange.as_str(), "head_out_of_range");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -368,6 +479,24 @@ pub struct LostRange {
 }
 
 /// Changes of positions other than by a batch, with all that applying them needs.
+///
+/// ```
+/// use tidelog::entry::{Correction, Move};
+/// use tidelog::offset::Offset;
+///
+/// let moved = Move {
+///     topic: "orders".parse()?,
+///     partition: 0,
+///     topic_id: None,
+///     old: Some(Offset::new(900)?),
+///     new: Some(Offset::new(500)?),
+///     holes: Vec::new(),
+///     replaying_until: Some(Offset::new(900)?),
+/// };
+/// let correction = Correction { moves: vec![moved], ..Correction::default() };
+/// assert!(correction.losses.is_empty());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Correction {
     /// Topics that are new, have another id or incarnation, or are back; before the moves.

@@ -1,8 +1,11 @@
 //! Pages of a journal's history: filters, limits and cursors over the journal's walks. For every face of tidelog that
-//! lists batches or entries.
+//! lists batches, entries or the readers of an offset.
+
+mod readers;
 
 use std::ops::ControlFlow;
 
+pub use self::readers::{MAX_HEADS, OffsetQuery, ReadersPage, readers};
 use crate::entry::{Body, Entry};
 use crate::journal::{Journal, Order, ReadError};
 use crate::offset::{BatchNumber, Group, Seq, Timestamp, TopicName};
@@ -15,6 +18,37 @@ pub const MAX_WALK: usize = 100_000;
 pub const MAX_PAGE_RANGES: usize = 100_000;
 
 /// Which part of a list.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::history::{self, BatchFilter, Window};
+/// use tidelog::journal::Order;
+///
+/// commit(500, 542)?;
+/// commit(542, 600)?;
+/// let window = Window { order: Order::Descending, from: None, to: None, limit: 1 };
+/// let filter = BatchFilter { topic: Some("orders".parse()?), ..BatchFilter::default() };
+/// let newest = history::batches(&control.journal, &loader, &window, &filter, None)?;
+/// assert_eq!(newest.entries[0].seq.get(), 4);
+/// let older = history::batches(&control.journal, &loader, &window, &filter, newest.next)?;
+/// assert_eq!((older.entries[0].seq.get(), older.next), (3, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Newest or oldest first.

@@ -14,6 +14,14 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 /// A value from outside that is not what it should be: says what, which value, which limit.
+///
+/// ```
+/// use tidelog::offset::Offset;
+///
+/// let error = "1e3".parse::<Offset>().unwrap_err();
+/// assert_eq!((&*error.what, &*error.value), ("offset", "1e3"));
+/// assert!(error.to_string().contains("digits only"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?}: {why}")]
 pub struct Invalid {
@@ -185,22 +193,61 @@ impl Visitor<'_> for NumberVisitor {
 
 number!(
     /// A position in a partition, always *the next offset to read*.
+    ///
+    /// ```
+    /// use tidelog::offset::Offset;
+    ///
+    /// let next: Offset = "9007199254740993".parse()?; // a double would round it
+    /// assert_eq!(next.plus(10).since(next), 10);
+    /// assert!(Offset::new(-1).is_err());
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     Offset, "offset");
 number!(
     /// The number of an entry, 1, 2, 3 ... over the whole journal, without gaps. 0 is "before the first entry".
+    ///
+    /// ```
+    /// use tidelog::offset::Seq;
+    ///
+    /// assert_eq!(Seq::ZERO.next(), Seq::new(1)?); // the first entry
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     Seq, "seq");
 number!(
     /// The number of a batch, 1, 2, 3 ... within its group. 0 is "no batch yet".
+    ///
+    /// ```
+    /// use tidelog::offset::BatchNumber;
+    ///
+    /// assert_eq!("7".parse::<BatchNumber>()?.next().get(), 8);
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     BatchNumber, "batch");
 number!(
     /// The fencing number of a group: 1 after its first start, raised as DESIGN section 2 says. A commit carries the
     /// epoch that it was read under.
+    ///
+    /// ```
+    /// use tidelog::offset::Epoch;
+    ///
+    /// assert!(Epoch::ZERO.next() > Epoch::ZERO); // after the first start
+    /// ```
     Epoch, "epoch");
 
 /// A moment, in milliseconds since 1970-01-01 UTC.
 ///
 /// In text formats written as RFC 3339 in UTC; read from RFC 3339 with a zone, or from an integer of milliseconds
 /// that is at least 10^11 (less is likely seconds).
+///
+/// ```
+/// use tidelog::offset::Timestamp;
+///
+/// let time: Timestamp = "2020-11-01T00:00:00+05:30".parse()?;
+/// assert_eq!(time.millis(), 1_604_169_000_000);
+/// assert_eq!(time.to_string(), "2020-10-31T18:30:00Z");
+/// assert!("2020-11-01T00:00:00".parse::<Timestamp>().is_err()); // without a zone
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
@@ -315,6 +362,14 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 /// A topic's name under Kafka's rule: 1 to 249 of `a-z A-Z 0-9 . _ -`, and not `.` or `..`.
+///
+/// ```
+/// use tidelog::offset::TopicName;
+///
+/// assert_eq!(TopicName::new("orders")?.as_str(), "orders");
+/// assert!(TopicName::new("a/b").is_err());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct TopicName(Arc<str>);
@@ -365,6 +420,14 @@ impl fmt::Debug for TopicName {
 }
 
 /// One partition of a topic, ordered by topic, then number. Shown as `orders/0`.
+///
+/// ```
+/// use tidelog::offset::{TopicName, TopicPartition};
+///
+/// let at = TopicPartition::new(TopicName::new("orders")?, 3);
+/// assert_eq!(at.to_string(), "orders/3");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TopicPartition {
     /// The topic.
@@ -402,6 +465,14 @@ pub fn partition_number(number: i64) -> Result<u32, Invalid> {
 
 /// Kafka's UUID of a topic: a topic that was deleted and created again has another one. Shown as Kafka's own tools do:
 /// base64 in the URL-safe alphabet, without padding.
+///
+/// ```
+/// use tidelog::offset::TopicId;
+///
+/// let id: TopicId = "QUFBQUFBQUFBQUFBQUFBQQ".parse()?;
+/// assert_eq!(id.as_bytes(), b"AAAAAAAAAAAAAAAA");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId([u8; 16]);
 
@@ -464,6 +535,15 @@ impl<'de> Deserialize<'de> for TopicId {
 }
 
 /// A consumer group of an application. Both names are free UTF-8 of 1 to 255 bytes without NUL.
+///
+/// ```
+/// use tidelog::offset::Group;
+///
+/// let loader = Group::new("default", "loader")?;
+/// assert_eq!(loader.to_string(), "loader");
+/// assert_ne!(loader, Group::new("billing", "loader")?);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "RawGroup")]
 pub struct Group {
@@ -537,6 +617,14 @@ pub fn free_name(what: &'static str, name: &str) -> Result<(), Invalid> {
 ///
 /// `from_offset` is where reading began, which is the previous range's `until_offset`, not the first record's own
 /// number; equal ends are legal (an idle partition in a batch).
+///
+/// ```
+/// use tidelog::offset::{Offset, OffsetRange, TopicName};
+///
+/// let range = OffsetRange::new(TopicName::new("orders")?, 0, Offset::new(500)?, Offset::new(542)?)?;
+/// assert_eq!((range.to_string().as_str(), range.count()), ("orders/0 [500,542)", 42));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "RawRange")]
 pub struct OffsetRange {
@@ -629,6 +717,12 @@ impl fmt::Debug for OffsetRange {
 }
 
 /// What a consumer reads: only committed records, or all.
+///
+/// ```
+/// use tidelog::offset::Isolation;
+///
+/// assert_eq!(Isolation::default(), Isolation::ReadCommitted); // as a new group has it
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {

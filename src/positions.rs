@@ -24,6 +24,37 @@ pub const MAX_RECENT_BATCHES: usize = 1_000;
 pub const MAX_RECENT_RANGES: usize = 100_000;
 
 /// Everything that the entries so far add up to.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::positions::State;
+///
+/// commit(500, 542)?;
+/// // The state is the fold of all entries.
+/// let mut state = State::default();
+/// let all = tidelog::journal::Order::Ascending;
+/// control.journal.visit_entries(None, state.seq, all, &mut |entry| {
+///     state.apply(&entry);
+///     std::ops::ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(state.groups.get(&loader), control.journal.group(&loader).as_ref());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// The newest entry's number; 0 in a new journal.
@@ -53,6 +84,28 @@ impl State {
 }
 
 /// One group.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// assert_eq!((group.owner.as_deref(), group.epoch, group.held), (Some("me"), started.epoch, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupState {
     /// Where each partition continues.
@@ -155,6 +208,30 @@ pub struct OpenLoss {
 }
 
 /// The positions of a group: what "as of" answers, and what a snapshot in the store holds.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// commit(510, 542)?;
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// let partition = group.positions.get(&"orders".parse()?, 0).ok_or("it is read")?;
+/// assert_eq!((partition.position.get(), partition.holes.len()), (542, 1)); // [500,510) is open
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Positions {
     /// The newest batch; 0 before the first.

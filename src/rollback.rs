@@ -118,6 +118,37 @@ pub struct Refusal {
 }
 
 /// What a rollback would do. Nothing is kept of it: it is computed again, and compared by its id, when it is executed.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::rollback::{Edge, PlanRequest, Target};
+///
+/// commit(500, 542)?;
+/// let to = Target::Batch { batch: "1".parse()?, edge: Edge::Before };
+/// // Without a broker nobody can say whether the data is there still.
+/// let request = PlanRequest { unchecked: true, ..PlanRequest::new(loader, to) };
+/// let plan = tidelog::control::plan(&control, request)?;
+/// assert!(plan.executable(), "{}", plan.why_not());
+/// assert_eq!((plan.partitions[0].start.get(), plan.totals().replayed), (500, 42));
+/// let done = tidelog::control::execute(&control, plan.execute, Some(&plan.id), "ann", "the sink lost its disk")?;
+/// assert_eq!(done.moves[0].new.map(|offset| offset.get()), Some(500));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Its id: a checksum over the group, its epoch, the flags, the topics' ids, and where each partition would go and

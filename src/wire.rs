@@ -22,7 +22,7 @@ pub use self::commit::{CommitBody, RangeBody, ReceiptAnswer, SparkOffsets, Spark
 pub use self::entry::{Batch, Entry, Own};
 pub use self::group::{GroupAnswer, GroupSummary, GroupWord, Grown, LastBatch, LastFenced, TopicSummary};
 pub use self::kafka::{KafkaAnswer, KafkaBody, KafkaWord, MirrorAnswer};
-pub use self::list::{BatchesAnswer, EntriesAnswer, GroupsAnswer, LossesAnswer};
+pub use self::list::{BatchesAnswer, EntriesAnswer, GroupsAnswer, LossesAnswer, Reader, ReadersAnswer};
 pub use self::plan::{ExecutedAnswer, MovedLine, PlanAnswer, PlannedLine, RefusalLine, TotalsLine};
 pub use self::positions::{AsOf, HoleLine, LossLine, Position, PositionsAnswer, Watermarks, losses};
 pub use self::record::Record;
@@ -31,6 +31,14 @@ pub use self::start::{StartAnswer, StartBody, StartLine};
 pub use self::steer::{AcknowledgeBody, HoldBody, MarkBody, ReleaseBody, RetireBody};
 
 /// A number of things, written as a string like every 64-bit number.
+///
+/// ```
+/// use tidelog::wire::Count;
+///
+/// assert_eq!(serde_json::to_string(&Count(5))?, "\"5\"");
+/// assert_eq!(serde_json::from_str::<Count>("5")?, Count(5));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Count(pub u64);
 

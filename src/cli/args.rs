@@ -140,6 +140,11 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
+    /// The same, from another cursor on.
+    pub fn after(&self, cursor: &str) -> ListArgs {
+        ListArgs { cursor: Some(cursor.to_owned()), ..self.clone() }
+    }
+
     /// The request for this part of the list.
     pub fn of(&self, ask: Ask) -> Ask {
         let order = self.order.map(|order| match order {

@@ -21,6 +21,7 @@ mod opening;
 pub mod output;
 mod policy;
 mod positions;
+mod readers;
 mod records;
 mod release;
 mod retire;
@@ -87,6 +88,8 @@ pub enum Command {
     Losses(losses::Losses),
     /// List the entries of a group, of every kind
     Entries(entries::Entries),
+    /// List the batches that read an offset, of every group, and when
+    Readers(readers::Readers),
     /// Give the present state of a group a name to roll back to
     Mark(mark::Mark),
     /// Take a group back to where it was, or to where you want it: prints the plan, --execute does it
@@ -120,6 +123,7 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Batch(command) => command.run(out),
         Command::Losses(command) => command.run(out),
         Command::Entries(command) => command.run(out),
+        Command::Readers(command) => command.run(out),
         Command::Mark(command) => command.run(out),
         Command::Rollback(command) => command.run(out),
         Command::Hold(command) => command.run(out),

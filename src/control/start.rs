@@ -73,6 +73,32 @@ impl StartRequest {
 }
 
 /// A group that may be read. All of it is in the journal, unless it was a dry run.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let _commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::entry::Verdict;
+///
+/// let first = &started.positions[0];
+/// assert_eq!((first.at.to_string().as_str(), first.offset.get()), ("orders/0", 500));
+/// assert_eq!(first.verdict, Verdict::Unchecked); // no broker was asked
+/// assert!(started.findings.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Started {
     /// The epoch to commit under.
@@ -200,7 +226,7 @@ fn check(control: &Control, request: &StartRequest) -> Result<(), Invalid> {
 fn gather(control: &Control, broker: &dyn Broker, request: &StartRequest, looks: &mut Looks) -> Arc<Evidence> {
     let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
     let evidence = Evidence::look(control, broker, request, looks, deadline);
-    let evidence = evidence.into_holes(broker, deadline, usize::MAX);
+    let evidence = evidence.into_holes(broker, looks, deadline, usize::MAX);
     let evidence = evidence.new_group(broker, control, request, deadline);
     Arc::new(evidence.committed(broker, control, request, deadline))
 }

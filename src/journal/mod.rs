@@ -53,7 +53,7 @@ pub use self::lock::FORMAT_VERSION;
 use self::published::Published;
 use self::request::{Decided, Decision, Request};
 pub use self::results::MAX_PAGE;
-pub use self::store::{AsOf, Order};
+pub use self::store::{AsOf, Order, Portion, Question, Reading, Readings};
 pub use self::wal::{Cut, Seqs};
 use crate::commit::{self, Checked, Commit, Receipt, Refused};
 use crate::entry::{Body, Draft, Entry};
@@ -66,6 +66,17 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// When a receipt is sent.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tidelog::journal::{Durability, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// let now = || Timestamp::from_millis(1_796_032_800_000);
+/// let fast = Options { durability: Durability::Interval(Duration::from_millis(200)), ..Options::new(Arc::new(now)) };
+/// assert_ne!(fast.durability, Durability::default());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// After the entry is on the device.
@@ -78,6 +89,25 @@ pub enum Durability {
 }
 
 /// How to open a journal.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::{SystemTime, UNIX_EPOCH};
+/// use tidelog::journal::{Journal, OpenError, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let now = || {
+///     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+///     Timestamp::from_millis(since.as_millis() as i64)
+/// };
+/// // No journal is made where there is none, unless the options say so.
+/// let options = Options::new(Arc::new(now));
+/// assert!(matches!(Journal::open(dir.path(), options.clone()), Err(OpenError::NotThere { .. })));
+/// let journal = Journal::open(dir.path(), Options { create: true, ..options })?;
+/// assert!(journal.created());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Options {
     /// Whether one is made where there is none.
@@ -354,6 +384,12 @@ impl Journal {
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         self.0.published.visit_others(group, visit)
+    }
+
+    /// A part of the batches that read an offset, from seq `from` on in the question's order. Blocks that don't hold the
+    /// offset are not decoded.
+    pub fn readers(&self, question: &Question, from: Seq, portion: Portion) -> Result<Readings, ReadError> {
+        self.0.published.readers(question, from, portion)
     }
 
     /// One entry.

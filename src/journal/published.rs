@@ -8,7 +8,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 use super::codec::CodecError;
-use super::store::{Store, StoreError};
+use super::store::{Portion, Question, Readings, Store, StoreError};
 use super::tail::{Kinds, Tail, Walk};
 use super::{AsOf, Order, ReadError};
 use crate::entry::{Body, Entry};
@@ -163,6 +163,38 @@ impl Published {
         self.store.visit_others(group, below, visit).map_err(|error| self.sealed_error(error))
     }
 
+    /// A part of the batches that read an offset, from `from` on in the question's order.
+    pub fn readers(&self, question: &Question, from: Seq, portion: Portion) -> Result<Readings, ReadError> {
+        let mut found = Readings { next: Some(from), ..Readings::default() };
+        while let Some(next) = found.next {
+            let first = {
+                let memory = self.memory();
+                let first = memory.tail.first();
+                if question.order == Order::Descending || next >= first {
+                    self.decoded(memory.tail.readers(question, next, portion, &mut found))?;
+                }
+                first
+            };
+            match question.order {
+                // What the tail has let go.
+                Order::Ascending if next < first => {
+                    self.sealed_readers(question, next, portion, &mut found)?;
+                    // What was sealed meanwhile is walked from `first` on.
+                    found.readings.retain(|reading| reading.seq < first);
+                    found.next = Some(found.next.map_or(first, |next| next.min(first)));
+                }
+                Order::Descending if found.next.is_none() && first > Seq::ZERO.next() => {
+                    self.sealed_readers(question, next.min(first.previous()), portion, &mut found)?;
+                }
+                Order::Ascending | Order::Descending => {}
+            }
+            if found.is_enough(portion) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// One entry.
     pub fn entry(&self, seq: Seq) -> Result<Option<Entry>, ReadError> {
         let mut found = None;
@@ -311,6 +343,16 @@ impl Published {
                 return Ok(Some(below.min(walk.from)));
             }
         }
+    }
+
+    fn sealed_readers(
+        &self,
+        question: &Question,
+        from: Seq,
+        portion: Portion,
+        found: &mut Readings,
+    ) -> Result<(), ReadError> {
+        self.store.readers(question, from, portion, found).map_err(|error| self.sealed_error(error))
     }
 
     fn decoded<T>(&self, read: Result<T, CodecError>) -> Result<T, ReadError> {

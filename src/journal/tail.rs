@@ -1,8 +1,11 @@
 //! The entries that are published but not sealed yet, kept as their records: a segment of the log decoded would take ten
 //! times its size.
 
+mod readers;
+
 use std::collections::{HashMap, VecDeque};
 
+use self::readers::Stretch;
 use super::codec::CodecError;
 use super::codec::record::{self, Names};
 use super::runs::Runs;
@@ -54,6 +57,8 @@ struct OfGroup {
     since: usize,
     /// Its results here.
     results: Runs,
+    /// Its entries from one snapshot to the next, ascending.
+    stretches: Vec<Stretch>,
 }
 
 /// Which entries a walk wants next.
@@ -247,7 +252,13 @@ impl Segment {
         });
         if let (Some(of_group), Some(after)) = (group.map(|place| &mut self.groups[place as usize]), after) {
             of_group.results.push(self.index.len() as u32, &self.bytes, begin, begin + results.len())?;
+            if of_group.since == 0 {
+                of_group.stretches.push(Stretch::after(of_group.slots.len()));
+            }
             of_group.slots.push(self.index.len() as u32);
+            if let Some(stretch) = of_group.stretches.last_mut() {
+                stretch.push(entry);
+            }
             of_group.since += match &entry.body {
                 Body::Batch(batch) => batch.ranges.len(),
                 other => other.correction().map_or(1, |correction| correction.moves.len() + 1),

@@ -22,6 +22,15 @@ pub struct ClientError {
 /// Every client made from it has `allow.auto.create.topics=false` (asking about a topic never makes one),
 /// `auto.offset.reset=error` (librdkafka never chooses a position), `enable.auto.commit=false` and
 /// `enable.auto.offset.store=false`. These, and what follows from the group, can't be given.
+///
+/// ```
+/// use tidelog::kafka::ClientConfig;
+///
+/// let client = ClientConfig::new("localhost:9092")?.with("client.id", "loader")?;
+/// assert_eq!(client.brokers(), "localhost:9092");
+/// assert!(client.with("auto.offset.reset", "latest").is_err()); // it could lose data
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub struct ClientConfig {
     brokers: String,

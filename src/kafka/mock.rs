@@ -55,6 +55,29 @@ pub enum Fault {
 }
 
 /// A cluster; it ends when dropped.
+///
+/// ```
+/// use tidelog::broker::{Ask, Broker};
+/// use tidelog::kafka::{KafkaBroker, mock::Mock};
+/// use tidelog::offset::{Isolation, Timestamp, TopicPartition};
+///
+/// let cluster = Mock::new(1)?;
+/// let orders = TopicPartition::new("orders".parse()?, 0);
+/// cluster.create_topic(&orders.topic, 1)?;
+/// cluster.produce(&orders, [(None, "the first"), (Some("key"), "the second")])?;
+///
+/// let clock = std::sync::Arc::new(|| Timestamp::from_millis(1_796_032_800_000));
+/// let broker = KafkaBroker::new(&cluster.config(), clock)?;
+/// let ask = Ask {
+///     topics: vec!["orders".parse()?],
+///     isolation: Isolation::default(),
+///     deadline: std::time::Duration::from_secs(10),
+/// };
+/// let look = broker.look(&ask);
+/// let partition = &look.topics[&orders.topic].partitions.known().ok_or("they are known")?[&0];
+/// assert_eq!(partition.latest.known().map(|latest| latest.get()), Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Mock {
     cluster: MockCluster<'static, DefaultProducerContext>,
     brokers: i32,

@@ -11,6 +11,20 @@ use serde::{Deserialize, Serialize};
 use crate::offset::{Invalid, Offset, Timestamp, TopicName, TopicPartition, partition_number};
 
 /// What a start may do by itself. The default loses nothing that is still readable and never creates a topic.
+///
+/// ```
+/// use tidelog::reconcile::{HeadReset, NewGroup, Policy, Reset};
+///
+/// // A new group begins at the end; where data expired, nothing is started before somebody has looked.
+/// let policy = Policy {
+///     new_group: NewGroup::Latest,
+///     reset: Reset { head: HeadReset::Fail, ..Reset::default() },
+///     ..Policy::default()
+/// };
+/// assert_eq!(policy.reset.head.as_str(), "fail");
+/// assert_eq!("2026-11-30T10:00:00Z".parse::<NewGroup>()?, NewGroup::Time("2026-11-30T10:00:00Z".parse()?));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {

@@ -148,6 +148,14 @@ fn check_name(group: &GroupState, topic: &TopicName, partition: Option<u32>) -> 
 }
 
 /// A topic, or some of its partitions: what a rollback is limited to.
+///
+/// ```
+/// use tidelog::rollback::Scope;
+///
+/// let scope: Scope = "orders:0,1".parse()?;
+/// assert_eq!(scope.partitions.map(|partitions| partitions.len()), Some(2));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     /// The topic.

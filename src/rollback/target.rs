@@ -11,6 +11,15 @@ use crate::offset::{BatchNumber, Invalid, Offset, OffsetRange, Seq, Timestamp, T
 use crate::positions::Positions;
 
 /// A target as it is given.
+///
+/// ```
+/// use tidelog::rollback::{Edge, Target, parse_duration};
+///
+/// let target = Target::Batch { batch: "41".parse()?, edge: Edge::Before }; // 41 is read again
+/// assert!(!target.needs_broker());
+/// assert!(Target::Duration(parse_duration("P1DT2H")?).needs_broker());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// The state at a batch.

@@ -16,7 +16,7 @@ use super::guard::Caller;
 use super::problem::{Kind, Problem};
 use crate::history::Window;
 use crate::journal::Order;
-use crate::offset::{Group, Invalid, Timestamp};
+use crate::offset::{Group, Invalid, Timestamp, partition_number};
 
 /// Bytes of a body: more than a commit of 100,000 ranges needs.
 pub const MAX_BODY: usize = 16 << 20;
@@ -108,7 +108,7 @@ fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
 
 impl Ask {
     /// A name of the path.
-    fn name(&self, name: &str) -> &str {
+    pub fn name(&self, name: &str) -> &str {
         self.names.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
@@ -235,6 +235,14 @@ fn meant(path: &str, why: &str) -> String {
         (path, Some(name)) if !path.ends_with(&format!(".{name}")) && path != name => format!("{path}.{name}"),
         (path, _) => path.to_owned(),
     }
+}
+
+/// A partition as a query or a path names it.
+pub fn read_partition(text: &str) -> Result<u32, Problem> {
+    let wrong = || Problem::invalid("partition", text, "a partition is 0 to 2147483647");
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
+    partition_number(number).map_err(|_| wrong())
 }
 
 /// What a cursor is told that no answer gave.

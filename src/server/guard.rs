@@ -49,6 +49,15 @@ pub struct Caller {
 }
 
 /// A token and what it allows.
+///
+/// ```
+/// use tidelog::server::{Guard, Token};
+///
+/// let tokens = Token::read("# for the loaders\ncommit:loader:0123456789abcdef\n")?;
+/// let guard = Guard::new(([0, 0, 0, 0], 8380).into(), tokens, &["tidelog.example.com".to_owned()]);
+/// # let _ = guard;
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub struct Token {
     role: Role,

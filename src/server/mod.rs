@@ -36,6 +36,26 @@ const BROKER_CALLS: usize = 64;
 const LARGE_BODIES: usize = 16;
 
 /// What all routes share. Clones are cheap and share it.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// use tidelog::server::{App, Guard, Limits, router, serve};
+///
+/// tokio::runtime::Runtime::new()?.block_on(async {
+///     let app = App::new(control, None);
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+///     let guard = Guard::new(listener.local_addr()?, Vec::new(), &[]);
+///     let routes = router(app.clone(), guard);
+///     app.stop(); // a real one is told so by a signal
+///     serve(&listener, routes, app.stopped(), Limits::default()).await;
+///     Ok::<_, std::io::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 

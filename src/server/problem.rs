@@ -78,7 +78,7 @@ impl Kind {
             Kind::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "This is not allowed here"),
             Kind::UnknownGroup => ("unknown-group", StatusCode::NOT_FOUND, "The journal has no such group"),
             Kind::UnknownBatch => ("unknown-batch", StatusCode::NOT_FOUND, "The group has no such batch"),
-            Kind::UnknownTopic => ("unknown-topic", StatusCode::NOT_FOUND, "The group has no such topic or partition"),
+            Kind::UnknownTopic => ("unknown-topic", StatusCode::NOT_FOUND, "No such topic or partition"),
             Kind::UnknownMark => ("unknown-mark", StatusCode::NOT_FOUND, "The group has no such mark"),
             Kind::BeforeHistory => ("before-history", StatusCode::NOT_FOUND, "That is before what the journal holds"),
             Kind::Fenced => ("fenced", StatusCode::CONFLICT, "The epoch is stale"),
@@ -114,6 +114,14 @@ impl Kind {
 }
 
 /// An error on its way to a client.
+///
+/// ```
+/// use tidelog::server::{Kind, Problem};
+///
+/// let problem = Problem::new(Kind::UnknownTopic, "no group has it").with("topic", "orders");
+/// assert_eq!(Kind::UnknownTopic.name(), "unknown-topic");
+/// # let _ = problem;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// What went wrong, for a program.

@@ -12,6 +12,14 @@ use crate::offset::{
 };
 
 /// Offsets by topic and partition, as Spark reads and writes them: `{"orders": {"0": 500}}`, in plain integers.
+///
+/// ```
+/// use tidelog::wire::SparkOffsets;
+///
+/// let offsets: SparkOffsets = serde_json::from_str(r#"{"orders": {"0": 500, "1": 250}}"#)?;
+/// assert_eq!(offsets.iter().count(), 2);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct SparkOffsets(pub BTreeMap<TopicName, BTreeMap<u32, Offset>>);
@@ -45,6 +53,19 @@ impl Serialize for SparkOffsets {
 }
 
 /// A batch to be committed; without the group, which the route names. Either `ranges` or `spark`.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::wire::CommitBody;
+///
+/// let body: CommitBody = serde_json::from_str(
+///     r#"{"epoch": "3", "batch_time": "2026-11-30T10:00:00Z",
+///         "ranges": [{"topic": "orders", "partition": 0, "from_offset": "500", "until_offset": 542}]}"#,
+/// )?;
+/// let commit = body.commit(Group::new("default", "loader")?)?;
+/// assert_eq!(commit.ranges()[0].count(), 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitBody {
@@ -146,6 +167,30 @@ impl SparkPair {
 }
 
 /// What an acknowledged commit is told.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::wire::ReceiptAnswer;
+///
+/// let answer = serde_json::to_value(ReceiptAnswer::from(commit(500, 542)?))?;
+/// assert_eq!(answer["batch"], "1"); // numbers of 64 bits are strings
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiptAnswer {
     /// The batch's number.

@@ -9,6 +9,35 @@ use crate::rollback::{self, Outcome, Plan};
 use crate::wire::{AsOf, Count, KafkaAnswer, RollbackBody};
 
 /// A plan: what a rollback would do.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use tidelog::rollback::{PlanRequest, Target};
+/// use tidelog::wire::PlanAnswer;
+///
+/// commit(500, 542)?;
+/// let request = PlanRequest { unchecked: true, ..PlanRequest::new(loader.clone(), Target::Offset("510".parse()?)) };
+/// let plan = tidelog::control::plan(&control, request)?;
+/// let answer = serde_json::to_value(PlanAnswer::new(&loader, &plan))?;
+/// assert_eq!(answer["partitions"][0]["start"], "510");
+/// assert_eq!(answer["execute"]["plan"], plan.id.as_str()); // to be posted as it is
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// The group.

@@ -10,6 +10,22 @@ use crate::offset::{Offset, Timestamp};
 
 /// A record: `topic`, `partition`, `offset`, `timestamp`, `key`, `value`, `headers`. Bytes that are not UTF-8 come in
 /// base64 under `key_base64`, `value_base64`, and in a header as `value_base64`.
+///
+/// ```
+/// use tidelog::wire::Record;
+///
+/// let record = Record {
+///     topic: "orders",
+///     partition: 0,
+///     offset: "7".parse()?,
+///     timestamp: None,
+///     key: None,
+///     value: Some(&[0xff]), // no UTF-8
+///     headers: Vec::new(),
+/// };
+/// assert_eq!(serde_json::to_value(&record)?["value_base64"], "/w==");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Record<'a> {
     /// The topic.

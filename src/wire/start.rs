@@ -10,6 +10,14 @@ use crate::reconcile::{NewGroup, Policy, Reset, StartPosition};
 use crate::wire::SparkOffsets;
 
 /// What is asked for; without the group, which the route or the command names.
+///
+/// ```
+/// use tidelog::wire::StartBody;
+///
+/// let body: StartBody = serde_json::from_str(r#"{"topics": ["orders"], "owner": "me", "new_group": "latest"}"#)?;
+/// assert!(body.isolation.is_none() && !body.dry_run);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartBody {

@@ -51,8 +51,10 @@ impl Way {
         // A distance, `(5 min ago)` or `(now)`, may be broken over two lines of a cell and so change the order of words:
         // without it, and sorted.
         let distance = ["(now)", "ago)", "min", "min)", "s", "s)", "h", "h)", "d", "d)"];
-        let is_distance =
-            |word: &&str| distance.contains(word) || word.starts_with('(') && word[1..].parse::<u64>().is_ok();
+        // It may end a sentence.
+        let is_distance = |word: &&str| {
+            distance.contains(&word.trim_end_matches('.')) || word.starts_with('(') && word[1..].parse::<u64>().is_ok()
+        };
         let mut plain: Vec<&str> = shown.split(' ').collect();
         if plain.iter().any(&is_distance) {
             plain.retain(|word| !is_distance(word));
@@ -205,6 +207,16 @@ fn each_command_says_the_same_with_a_server_and_without() {
         (0, &["entries", "g"]),
         (0, &["entries", "g", "-o", "json", "--limit", "3", "--cursor", "7"]),
         (0, &long[4]),
+        (0, &["readers", "orders", "0", "5"]),
+        (0, &["readers", "orders", "0", "5", "-o", "json", "--order", "asc", "--limit", "1"]),
+        (0, &["readers", "orders", "1", "0", "-o", "csv", "--group", "g", "--app", "default"]),
+        (0, &["readers", "orders", "1", "9223372036854775807"]),
+        (0, &["readers", "orders", "0", "5", "--cursor", "3"]),
+        (2, &["readers", "orders", "0", "5", "--cursor", "x"]),
+        (2, &["readers", "orders", "2147483648", "5"]),
+        (2, &["readers", "orders", "0", "-1"]),
+        (8, &["readers", "nothing", "0", "5"]),
+        (8, &["readers", "orders", "0", "5", "--group", "h"]),
         (0, &["mark", "g", "before deploy 42", "--actor", "me", "-o", "json"]),
         (0, &long[5]),
         (2, &["mark", "g", "", "--actor", "me"]),

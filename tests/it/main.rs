@@ -13,6 +13,8 @@ mod contract;
 mod crash;
 mod damage;
 mod damage_cases;
+#[cfg(feature = "kafka")]
+mod examples;
 #[cfg(feature = "server")]
 mod http;
 mod journal;
@@ -24,6 +26,8 @@ mod kafka_consumer;
 mod kafka_group;
 #[cfg(feature = "kafka")]
 mod kafka_harness;
+#[cfg(feature = "cli")]
+mod kafka_holes;
 #[cfg(feature = "kafka")]
 mod kafka_look;
 #[cfg(feature = "kafka")]
@@ -39,6 +43,7 @@ mod live;
 mod model;
 #[cfg(feature = "cli")]
 mod program;
+mod readers;
 mod reading;
 #[cfg(feature = "cli")]
 mod readme;

@@ -433,7 +433,7 @@ fn groups_keep_apart() {
     let (body, epoch) = {
         let owner = "b".into();
         (
-            Body::Started { owner, isolation: tidelog::offset::Isolation::ReadCommitted },
+            Body::Started { owner, isolation: tidelog::offset::Isolation::ReadCommitted, kafka_group: None },
             tidelog::offset::Epoch::ZERO.next(),
         )
     };

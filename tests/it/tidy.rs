@@ -147,11 +147,107 @@ fn a_library_is_known_in_one_place_only() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Crates that the library brings along without features: a journal for somebody else's program. Sled's tree is half of it.
+const MAX_CRATES: usize = 45;
+
+#[test]
+fn without_features_the_library_brings_few_crates() {
+    let words = "tree --locked --offline --no-default-features --edges normal --prefix none --no-dedupe";
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let done = cargo.args(words.split(' ')).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo can be run");
+    let tree = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let crates: std::collections::BTreeSet<&str> = tree.lines().filter(|line| !line.starts_with("tidelog ")).collect();
+    let all: Vec<_> = crates.iter().copied().collect();
+    assert!(crates.len() <= MAX_CRATES, "{} crates, {MAX_CRATES} are the limit:\n{}", crates.len(), all.join("\n"));
+    for heavy in ["rdkafka", "axum", "hyper", "clap", "serde_json"] {
+        assert!(!crates.iter().any(|name| name.starts_with(&format!("{heavy} "))), "{heavy} is for a feature only");
+    }
+}
+
+/// Lines of a file, without the examples of its documentation.
+fn without_examples(text: &str) -> usize {
+    let (mut count, mut in_example) = (0, false);
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("/// ```");
+        count += usize::from(!in_example && !fence);
+        in_example ^= fence;
+    }
+    count
+}
+
+/// What a user of the library meets first: each has an example, which `cargo test` runs. Parts of one of these (a line of an
+/// answer, a field's type, an error) are seen in its example.
+const WITH_EXAMPLE: &[(&str, &str)] = &[
+    ("offset.rs", "Invalid Timestamp TopicName TopicPartition TopicId Group OffsetRange Isolation"),
+    ("entry.rs", "Entry Draft Body Batch Note Verdict Correction"),
+    ("positions.rs", "State GroupState Positions"),
+    ("commit.rs", "Commit Receipt Checked Refused"),
+    ("broker.rs", "Broker Seen TopicSelector"),
+    ("reconcile/policy.rs", "Policy"),
+    ("rollback.rs", "Plan"),
+    ("rollback/request.rs", "PlanRequest Scope"),
+    ("rollback/target.rs", "Target"),
+    ("journal/mod.rs", "Journal Options Durability"),
+    ("journal/store/as_of.rs", "AsOf"),
+    ("journal/store/mod.rs", "Order"),
+    ("journal/store/readers.rs", "Question"),
+    ("history.rs", "Window"),
+    ("history/readers.rs", "OffsetQuery"),
+    ("control.rs", "Control"),
+    ("control/start.rs", "Started"),
+    ("control/steer.rs", "SteerError"),
+    ("wire.rs", "Count"),
+    ("wire/start.rs", "StartBody"),
+    ("wire/commit.rs", "CommitBody ReceiptAnswer SparkOffsets"),
+    ("wire/entry.rs", "Batch Entry"),
+    ("wire/list.rs", "ReadersAnswer"),
+    ("wire/plan.rs", "PlanAnswer"),
+    ("wire/record.rs", "Record"),
+    ("kafka/config.rs", "ClientConfig"),
+    ("kafka/mock.rs", "Mock"),
+    ("kafka/consumer/mod.rs", "JournaledConsumer"),
+    ("server/mod.rs", "App"),
+    ("server/guard.rs", "Token"),
+    ("server/problem.rs", "Problem"),
+];
+
+#[test]
+fn the_main_types_have_an_example() {
+    let mut wrong = Vec::new();
+    for (file, names) in WITH_EXAMPLE {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+        let text = std::fs::read_to_string(&path).expect("a file of ours");
+        for name in names.split(' ') {
+            let lines: Vec<&str> = text.lines().collect();
+            let is = |line: &str, kind: &str| {
+                let rest = line.strip_prefix(&format!("pub {kind} {name}"));
+                rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            };
+            let at = lines.iter().position(|line| ["struct", "enum", "trait"].iter().any(|kind| is(line, kind)));
+            let Some(at) = at else {
+                wrong.push(format!("{file}: no {name}"));
+                continue;
+            };
+            let docs = lines[..at].iter().rev().take_while(|line| line.starts_with("///") || line.starts_with("#["));
+            // An example of one of its functions is as good.
+            let own = format!("impl {name} {{");
+            let body = lines.iter().skip_while(|line| **line != own).take_while(|line| **line != "}");
+            if !docs.chain(body).any(|line| line.trim_start() == "/// ```") {
+                wrong.push(format!("{file}: {name} has no example"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn files_stay_readable_and_names_say_something() {
     let mut wrong = Vec::new();
-    for (path, text) in sources("src").into_iter().chain(sources("tests")).chain(sources("benches")) {
-        let lines = text.lines().count();
+    for (path, text) in
+        sources("src").into_iter().chain(sources("tests")).chain(sources("benches")).chain(sources("examples"))
+    {
+        let lines = without_examples(&text);
         // The ground's words are read in one go, and a byte format stands in one file, encode and decode.
         let whole = ["offset.rs", "positions.rs", "entry.rs"].map(|name| Path::new("src").join(name)).contains(&path)
             || path.starts_with("src/journal/codec");

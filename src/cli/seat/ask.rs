@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cli::exit::Failure;
 use crate::cli::output::Out;
-use crate::offset::Group;
+use crate::offset::{Group, Offset, TopicPartition};
 
 /// What is asked: a method, a path, parameters, a body.
 pub struct Ask {
@@ -32,6 +32,13 @@ impl Ask {
     pub fn of(group: &Group, rest: &str) -> Ask {
         let app = (group.app() != Group::DEFAULT_APP).then_some(group.app());
         Ask::get(&format!("/v1/groups/{}{rest}", encoded(group.group()))).with("app", app)
+    }
+
+    /// Reads who read the offset of a partition.
+    pub fn reading(at: &TopicPartition, offset: Offset) -> Ask {
+        // Names of topics have no character that a path could not hold, but they have dots.
+        let topic = encoded(at.topic.as_str());
+        Ask::get(&format!("/v1/topics/{topic}/partitions/{}/offsets/{offset}", at.partition))
     }
 
     /// Posts this body in place of reading.
@@ -108,6 +115,11 @@ impl List {
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
+    }
+
+    /// Where the next part begins.
+    pub fn next(&self) -> Option<&str> {
+        self.next.as_deref()
     }
 
     /// The elements as the type that the API writes them from.

@@ -1,6 +1,6 @@
 //! What a decision is made from, fetched from the broker.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,13 @@ const COMPARE: Duration = Duration::from_secs(1);
 pub(super) struct Looks {
     second_look: Duration,
     taken: VecDeque<(Instant, Arc<Observed>)>,
+    /// What is known of holes, so that a thousand of them, far apart, are looked into in the end.
+    holes: HashMap<OffsetRange, Seen<Offset>>,
 }
 
 impl Looks {
     pub(super) fn new(second_look: Duration) -> Self {
-        Looks { second_look, taken: VecDeque::new() }
+        Looks { second_look, taken: VecDeque::new(), holes: HashMap::new() }
     }
 
     /// The newest look that was complete so long before `now` that another one counts as a second. Older ones are
@@ -75,8 +77,15 @@ impl Evidence {
         Evidence { observed, earlier, isolation, topics: request.topics.clone(), holes, firsts, committed }
     }
 
-    /// Looks into the open holes, at most so many.
-    pub(super) fn into_holes(mut self, broker: &dyn Broker, deadline: Duration, limit: usize) -> Self {
+    /// Looks into the open holes, at most so many, except those that an earlier look had an answer for: what holds nothing
+    /// never will.
+    pub(super) fn into_holes(
+        mut self,
+        broker: &dyn Broker,
+        looks: &mut Looks,
+        deadline: Duration,
+        limit: usize,
+    ) -> Self {
         let Observed { look, positions } = self.observed.as_ref();
         let mut ranges: Vec<OffsetRange> = to_look_into(&self.topics, positions, look);
         ranges.truncate(limit);
@@ -84,10 +93,18 @@ impl Evidence {
             // None that the log still has, but one that is opened until the decision must be looked into too.
             let able = broker.first_readable(&[], self.isolation, deadline).is_some();
             self.holes = if able { Holes::Looked(Vec::new()) } else { Holes::NotLooked };
-        } else if let Some(firsts) = broker.first_readable(&ranges, self.isolation, deadline) {
-            let looked = ranges.into_iter().zip(firsts);
-            let looked = looked.map(|(range, first_readable)| LookedInto { range, first_readable });
-            self.holes = Holes::Looked(looked.collect());
+        } else {
+            let (known, asked): (Vec<_>, Vec<_>) =
+                ranges.into_iter().partition(|range| looks.holes.contains_key(range));
+            if let Some(firsts) = broker.first_readable(&asked, self.isolation, deadline) {
+                let known = known.into_iter().map(|range| (looks.holes[&range].clone(), range));
+                let looked = known.chain(firsts.into_iter().zip(asked));
+                let looked = looked.map(|(first_readable, range)| LookedInto { range, first_readable });
+                let looked: Vec<LookedInto> = looked.collect();
+                let answered = looked.iter().filter(|looked| !matches!(looked.first_readable, Seen::Failed(_)));
+                looks.holes.extend(answered.map(|looked| (looked.range.clone(), looked.first_readable.clone())));
+                self.holes = Holes::Looked(looked);
+            }
         }
         self
     }

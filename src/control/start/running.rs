@@ -132,7 +132,7 @@ fn settle(
 ) -> Result<Looked, LookError> {
     let deadline = control.limits.deadline / LOOKS_IN_DEADLINE;
     let evidence = Evidence::look(control, broker, request, looks, deadline);
-    let evidence = evidence.into_holes(broker, deadline, MAX_HOLES);
+    let evidence = evidence.into_holes(broker, looks, deadline, MAX_HOLES);
     let brokers = evidence.observed.look.brokers.clone();
     let (asked, reading) = (Arc::clone(request), Arc::clone(reading));
     let decided = control.journal.decide(move |state| rule(state, &asked, &reading, Some(&evidence)));

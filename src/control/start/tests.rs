@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -283,6 +284,25 @@ fn c14b_a_hole_that_holds_readable_records_is_read_again() {
     let started = scene.start("A", "t", "").unwrap();
     commit(&scene.control.journal, started.epoch, "t/0", 100, 200).unwrap();
     assert_eq!(told(&scene.start("A", "t", "")), "epoch 1 seq 3 t/0@200 in_range");
+}
+
+#[test]
+fn what_an_earlier_look_knew_of_holes_is_not_asked_again() {
+    // Every other answer does not come in time: never all of one look.
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let scene = Scene::with(&["C t#1 0=0..520"], |broker, _| ScriptedBroker {
+        readable: Some(|_| match ASKED.fetch_add(1, Ordering::Relaxed) % 2 {
+            0 => Seen::Failed("timed out".to_owned()),
+            _ => Seen::Absent,
+        }),
+        ..broker
+    });
+    let started = scene.start("A", "t", "").unwrap();
+    for from in [10, 30, 50] {
+        commit(&scene.control.journal, started.epoch, "t/0", from, from + 10).unwrap();
+    }
+    assert_eq!(told(&scene.start("A", "t", "")), "epoch 1 seq 6 t/0@60 in_range");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 3 + 2 + 1);
 }
 
 #[test]

@@ -1,16 +1,18 @@
 //! A block: consecutive batches of one group, as columns.
 //!
-//! Version, crc32c over the rest, head (group, first batch, count, first seq, first recorded_at), then the [`columns`], in
-//! the order of the constants below. A block can be read without any other.
+//! Version, crc32c over the rest, head (group, first batch, count, first seq, first recorded_at), the [`spans`], then the
+//! [`columns`], in the order of the constants below. A block can be read without any other, and head and spans without
+//! the columns.
 //!
-//! Topic-partitions, those of each incarnation of a topic by themselves, are named by their place in the block's table,
-//! which is ordered as ranges are; each batch says which places it has as runs, or that they are those of the batch
-//! before. `from_offset` is kept minus the highest `until_offset` so far of its partition in this block: zero, where
-//! nothing unusual happened.
+//! Topic-partitions, those of each incarnation of a topic by themselves, are named by their place among the spans,
+//! which are ordered as ranges are; each batch says which places it has as runs, or that they are those of the batch
+//! before. `from_offset` is kept minus the highest `until_offset` so far of its partition in this block, at first minus
+//! the lowest `from_offset`: zero, where nothing unusual happened.
 
 use std::collections::BTreeSet;
 
 use super::columns::{self, Columns};
+use super::spans::{self, Span, Spans};
 use super::varint::{self, Reader};
 use super::{CodecError, Topic, seal, time, unseal};
 use crate::entry::{Batch, Body, Entry, First, Note, NoteKind};
@@ -23,41 +25,39 @@ const VERSION: u8 = 1;
 /// A batch of 100,000 ranges, each with a note and a first, has about 6 MiB before compression.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-/// Topic id, count of partitions, and each minus the one before: one group of these for each topic.
-const TABLE: usize = 0;
 /// Minus the seq before, minus one.
-const SEQ: usize = 1;
+const SEQ: usize = 0;
 /// Minus the batch time before.
-const BATCH_TIME: usize = 2;
+const BATCH_TIME: usize = 1;
 /// `recorded_at` minus batch time.
-const LAG: usize = 3;
+const LAG: usize = 2;
 /// `machine_clock` minus `recorded_at`.
-const MACHINE: usize = 4;
+const MACHINE: usize = 3;
 /// Pairs: minus the epoch before, and how many more batches have it.
-const EPOCH: usize = 5;
+const EPOCH: usize = 4;
 /// 0: the places of the batch before; else the number of runs plus one.
-const RUNS: usize = 6;
+const RUNS: usize = 5;
 /// Of each run: places left out before it.
-const RUN_GAP: usize = 7;
+const RUN_GAP: usize = 6;
 /// Of each run: places in it, minus one.
-const RUN_LENGTH: usize = 8;
+const RUN_LENGTH: usize = 7;
 /// Of each range: see above.
-const FROM: usize = 9;
+const FROM: usize = 8;
 /// Of each range: `until_offset` minus `from_offset`.
-const SIZE: usize = 10;
+const SIZE: usize = 9;
 /// Of each batch: 0 without a key, else its length plus one.
-const KEY_LENGTH: usize = 11;
+const KEY_LENGTH: usize = 10;
 /// The bytes of the keys.
-const KEYS: usize = 12;
+const KEYS: usize = 11;
 /// Of each batch: its notes.
-const NOTE_COUNT: usize = 13;
+const NOTE_COUNT: usize = 12;
 /// Of each note: place, kind, both ends minus the `from_offset` of the batch's range there (or 0).
-const NOTES: usize = 14;
+const NOTES: usize = 13;
 /// Of each batch: its firsts.
-const FIRST_COUNT: usize = 15;
+const FIRST_COUNT: usize = 14;
 /// Of each first: place, 0 or 1 and the 16 bytes of the topic id, 0 or earliest plus one.
-const FIRSTS: usize = 16;
-const COLUMNS: usize = 17;
+const FIRSTS: usize = 15;
+const COLUMNS: usize = 16;
 
 /// Columns that are left empty where they hold zeros only. None of them may bound how much a reader makes.
 const ELIDED: [usize; 9] = [SEQ, BATCH_TIME, LAG, MACHINE, RUNS, FROM, KEY_LENGTH, NOTE_COUNT, FIRST_COUNT];
@@ -87,12 +87,21 @@ impl Head {
     }
 }
 
-/// The bytes of `entries`: batches of one group with consecutive numbers, at least one; `topic_id` names each topic.
+/// What a block needs to know beside its batches.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Names each topic.
+    pub topic_id: &'a dyn Fn(&Topic) -> Option<u32>,
+    /// The highest `until_offset` of a partition in all blocks before, over all incarnations of its topic.
+    pub before: &'a dyn Fn(&TopicName, u32) -> u64,
+}
+
+/// The bytes of `entries`: batches of one group with consecutive numbers, at least one.
 ///
 /// # Errors
 ///
 /// If they are none of that, or a batch's ranges are not ordered by topic-partition.
-pub fn encode(group: u32, entries: &[Entry], topic_id: &dyn Fn(&Topic) -> Option<u32>) -> Result<Vec<u8>, CodecError> {
+pub fn encode(group: u32, entries: &[Entry], around: Around<'_>) -> Result<Vec<u8>, CodecError> {
     let first = entries.first().ok_or(CodecError::Malformed("a block without batches"))?;
     if entries.len() > MAX_BATCHES {
         return Err(CodecError::TooLarge { bytes: entries.len() as u64, limit: MAX_BATCHES as u64 });
@@ -105,8 +114,9 @@ pub fn encode(group: u32, entries: &[Entry], topic_id: &dyn Fn(&Topic) -> Option
     varint::put_signed(&mut body, first.recorded_at.millis());
 
     let mut writer = Writer { table: table(entries)?, ..Writer::default() };
-    writer.put_table(topic_id)?;
-    writer.positions = vec![0; writer.table.len()];
+    let spans = writer.spans(entries, around)?;
+    spans::put(&mut body, &spans)?;
+    writer.positions = spans.iter().map(|(_, _, span)| span.low).collect();
     writer.seq = first.seq.as_u64() - 1;
     for (index, entry) in entries.iter().enumerate() {
         let batch = batch_of(entry)?;
@@ -187,20 +197,41 @@ impl<'a> Writer<'a> {
         varint::put_signed(&mut self.columns[column], number);
     }
 
-    fn put_table(&mut self, topic_id: &dyn Fn(&Topic) -> Option<u32>) -> Result<(), CodecError> {
-        let out = &mut self.columns[TABLE];
-        for places in self.table.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let topic = Topic { name: places[0].0.clone(), topic_id: places[0].1 };
-            let id = topic_id(&topic).ok_or(CodecError::Malformed("a topic without an id"))?;
-            varint::put(out, u64::from(id));
-            varint::put(out, places.len() as u64);
-            let mut next = 0;
-            for (_, _, partition) in places {
-                varint::put(out, u64::from(partition - next));
-                next = partition + 1;
+    /// What each place of the table was read of, with the id of its topic.
+    fn spans(&self, entries: &[Entry], around: Around<'_>) -> Result<Vec<(u32, u32, Span)>, CodecError> {
+        let mut spans: Vec<Option<(u64, u64)>> = vec![None; self.table.len()];
+        let mut before: Option<&Batch> = None;
+        let mut places = Vec::new();
+        for entry in entries {
+            let batch = batch_of(entry)?;
+            if !before.is_some_and(|before| same_places(batch, before)) {
+                let own = batch.ranges.iter().map(|range| self.index(place(batch, range.topic(), range.partition())));
+                places = own.collect::<Result<Vec<_>, _>>()?;
+                before = Some(batch);
+            }
+            for (place, range) in places.iter().zip(&batch.ranges) {
+                let (from, until) = (range.from_offset().as_u64(), range.until_offset().as_u64());
+                let span = spans[*place].get_or_insert((from, until));
+                *span = (span.0.min(from), span.1.max(until));
             }
         }
-        Ok(())
+        let mut known: Option<(Topic, u32)> = None;
+        let with_topic = |(place, span): (&Place<'_>, Option<(u64, u64)>)| {
+            let (name, topic_id, partition) = *place;
+            let same = known.as_ref().filter(|(topic, _)| topic.name == *name && topic.topic_id == topic_id);
+            let id = match same {
+                Some((_, id)) => *id,
+                None => {
+                    let topic = Topic { name: name.clone(), topic_id };
+                    let id = (around.topic_id)(&topic).ok_or(CodecError::Malformed("a topic without an id"))?;
+                    known.insert((topic, id)).1
+                }
+            };
+            // A place that only a note names was read nowhere.
+            let (low, high) = span.unwrap_or_default();
+            Ok((id, partition, Span { low, high, before: (around.before)(name, partition) }))
+        };
+        self.table.iter().zip(spans).map(with_topic).collect()
     }
 
     fn index(&self, place: Place<'_>) -> Result<usize, CodecError> {
@@ -322,6 +353,13 @@ fn read_head(reader: &mut Reader<'_>) -> Result<Head, CodecError> {
     Ok(Head { group, first_batch, count, first_seq, first_recorded_at: time(reader.take_signed()?)? })
 }
 
+/// What a block says of each of its topic-partitions, its checksum checked.
+pub fn spans(bytes: &[u8]) -> Result<Spans, CodecError> {
+    let mut reader = Reader::new(unseal(VERSION, bytes)?);
+    read_head(&mut reader)?;
+    Spans::take(&mut reader)
+}
+
 /// The batches of a block, read one after the other; after an error it ends.
 #[derive(Debug)]
 pub struct Batches {
@@ -349,10 +387,10 @@ impl Batches {
     pub fn open(bytes: &[u8], group: Group, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Batches, CodecError> {
         let mut reader = Reader::new(unseal(VERSION, bytes)?);
         let head = read_head(&mut reader)?;
-        let mut columns = Columns::take(&mut reader, &ELIDED, MAX_PLAIN_BYTES)?;
-        let (topics, table) = columns.read(TABLE, |reader| read_table(reader, topic))?;
+        let (topics, table, positions) = read_table(Spans::take(&mut reader)?, topic)?;
+        let columns = Columns::take(&mut reader, &ELIDED, MAX_PLAIN_BYTES)?;
         Ok(Batches {
-            positions: vec![0; table.len()],
+            positions,
             seq: head.first_seq.as_u64() - 1,
             head,
             group,
@@ -575,26 +613,26 @@ impl Iterator for Batches {
     }
 }
 
-/// The topics, and each place as one of them and a partition.
-type Table = (Vec<Topic>, Vec<(usize, u32)>);
+/// The topics, each place as one of them and a partition, and where each place begins.
+type Table = (Vec<Topic>, Vec<(usize, u32)>, Vec<u64>);
 
-fn read_table(reader: &mut Reader<'_>, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Table, CodecError> {
-    let (mut topics, mut table) = (Vec::new(), Vec::new());
-    while !reader.is_empty() {
-        topics.push(topic(reader.take_u32()?).ok_or(CodecError::Malformed("a topic id without a name"))?);
-        let mut next = 0u64;
-        for _ in 0..reader.take()? {
-            let partition = reader.take()?.checked_add(next).and_then(|number| u32::try_from(number).ok());
-            let partition = partition.ok_or(CodecError::Malformed("a partition that can't be"))?;
-            table.push((topics.len() - 1, partition));
-            next = u64::from(partition) + 1;
+fn read_table(spans: Spans, topic: &dyn Fn(u32) -> Option<Topic>) -> Result<Table, CodecError> {
+    let (mut topics, mut table, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut known = None;
+    for span in spans {
+        let (id, partition, span) = span?;
+        if known != Some(id) {
+            topics.push(topic(id).ok_or(CodecError::Malformed("a topic id without a name"))?);
+            known = Some(id);
         }
+        table.push((topics.len() - 1, partition));
+        positions.push(span.low);
     }
     // The partitions of a topic ascend by the way they are written.
     if !topics.is_sorted_by(|a, b| a < b) {
         return Err(CodecError::Malformed("a table that is not ordered"));
     }
-    Ok((topics, table))
+    Ok((topics, table, positions))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! - the results of a batch, in the log and in the store, in [`puts`];
 //! - one entry in the write-ahead log in [`record`], those of one frame in [`payload`];
 //! - consecutive batches of one group, as columns, in [`block`];
+//! - which offsets a block's batches read in [`spans`], which stand in front of its columns;
 //! - a group's positions after an entry, as columns, in [`snapshot`];
 //! - which group, and which of its entries, each seq belongs to, in [`seqs`].
 
@@ -17,6 +18,7 @@ pub mod puts;
 pub mod record;
 pub mod seqs;
 pub mod snapshot;
+pub mod spans;
 pub mod value;
 pub mod varint;
 

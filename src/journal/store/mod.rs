@@ -16,6 +16,7 @@ mod keys;
 mod names;
 mod pack;
 mod read;
+mod readers;
 mod records;
 mod results;
 mod seal;
@@ -30,6 +31,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use as_of::AsOf;
 pub use error::StoreError;
+pub use readers::{Portion, Question, Reading, Readings};
 pub use seal::Sealer;
 
 use crate::journal::CrashHook;
@@ -54,6 +56,37 @@ impl std::fmt::Debug for StoreOptions {
 }
 
 /// In which order entries are visited.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let mut request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # request.policy.new_group = tidelog::reconcile::NewGroup::Offsets([(at, "500".parse()?)].into());
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let commit = |from: i64, until: i64| -> Result<_, Box<dyn std::error::Error>> {
+/// #     use tidelog::offset::{Offset, OffsetRange, Timestamp};
+/// #     let range = OffsetRange::new("orders".parse()?, 0, Offset::new(from)?, Offset::new(until)?)?;
+/// #     let time = Timestamp::from_millis(1_796_032_800_000 + from);
+/// #     Ok(control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?)
+/// # };
+/// use std::ops::ControlFlow;
+/// use tidelog::journal::Order;
+/// use tidelog::offset::Seq;
+///
+/// commit(500, 542)?;
+/// let mut kinds = Vec::new();
+/// control.journal.visit_entries(Some(&loader), Seq::MAX, Order::Descending, &mut |entry| {
+///     kinds.push(entry.body.kind());
+///     if kinds.len() < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+/// })?;
+/// assert_eq!(kinds, ["batch", "reconciled"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Oldest first: from the given one on.

@@ -2,7 +2,8 @@
 
 use super::disk::MAX_SINGLE;
 use crate::entry::{Body, Entry};
-use crate::journal::codec::{CodecError, Topic, block};
+use crate::journal::codec::CodecError;
+use crate::journal::codec::block::{self, Around};
 
 /// A block of this size is not tried again: little more would fit.
 pub const FULL: usize = 3900;
@@ -41,7 +42,7 @@ pub fn fit(
     entries: &[Entry],
     fitting: usize,
     scale: &mut f64,
-    topic_id: &dyn Fn(&Topic) -> Option<u32>,
+    around: Around<'_>,
 ) -> Result<Fitted, CodecError> {
     let most = entries.len().min(block::MAX_BATCHES);
     let mut weights = 0.0;
@@ -53,7 +54,7 @@ pub fn fit(
     let (mut fits, mut too_many) = (fitting, most + 1);
     let mut best = None;
     for _ in 0..TRIES {
-        let bytes = block::encode(group, &entries[..count], topic_id)?;
+        let bytes = block::encode(group, &entries[..count], around)?;
         let size = bytes.len();
         let weights: usize = entries[..count].iter().map(weight).sum();
         *scale = size as f64 / weights.max(1) as f64;
@@ -77,5 +78,5 @@ pub fn fit(
     // Nothing that was tried fits: what is known to, or wide batches.
     let wide = entries[..most].iter().take(WIDE).take_while(|entry| weight(entry) as f64 * *scale > AIM as f64).count();
     let count = if fits > 0 { fits } else { wide.max(1) };
-    Ok(Fitted { count, bytes: block::encode(group, &entries[..count], topic_id)? })
+    Ok(Fitted { count, bytes: block::encode(group, &entries[..count], around)? })
 }

@@ -1,9 +1,11 @@
 //! The records that are plain values (versioned, checksummed, bincode: [`codec::value`](crate::journal::codec::value)).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
-use crate::offset::{Seq, Timestamp};
+use crate::entry::{Body, Entry};
+use crate::offset::{Offset, Seq, Timestamp, TopicName};
 use crate::positions::GroupState;
 
 /// `m`: written last; makes a seal valid.
@@ -36,6 +38,42 @@ pub struct SealedGroup {
     pub pace: Pace,
     /// How many results it has put or removed.
     pub results: u64,
+    /// What its blocks have read.
+    pub reach: Reach,
+}
+
+/// The highest `until_offset` of each partition in a group's blocks, over all incarnations of its topic: it only rises.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Reach(BTreeMap<TopicName, BTreeMap<u32, Offset>>);
+
+impl Reach {
+    /// Of one partition; 0 where nothing was read.
+    pub fn of(&self, topic: &TopicName, partition: u32) -> u64 {
+        self.0.get(topic).and_then(|partitions| partitions.get(&partition)).map_or(0, |reach| reach.as_u64())
+    }
+
+    /// Sets that of one partition.
+    pub fn set(&mut self, topic: &TopicName, partition: u32, reach: u64) {
+        // It came from an offset.
+        let reach = Offset::try_from(reach).unwrap_or(Offset::MAX);
+        match self.0.get_mut(topic) {
+            Some(partitions) => drop(partitions.insert(partition, reach)),
+            None => drop(self.0.insert(topic.clone(), BTreeMap::from([(partition, reach)]))),
+        }
+    }
+
+    /// Takes in a block's batches.
+    pub fn raise(&mut self, entries: &[Entry]) {
+        let batches = entries.iter().filter_map(|entry| match &entry.body {
+            Body::Batch(batch) => Some(batch),
+            _ => None,
+        });
+        for range in batches.flat_map(|batch| &batch.ranges) {
+            if range.until_offset().as_u64() > self.of(range.topic(), range.partition()) {
+                self.set(range.topic(), range.partition(), range.until_offset().as_u64());
+            }
+        }
+    }
 }
 
 /// How much a reader would fold from the newest snapshot on.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::disk::{self, MAX_SINGLE, Record, Writes};
 use super::error::StoreError;
-use super::records::{Other, Pace, Sealed, SealedGroup};
+use super::records::{Other, Pace, Reach, Sealed, SealedGroup};
 use super::results::Written;
 use super::{Head, Shared, keys, pack};
 use crate::entry::{Body, Entry};
-use crate::journal::codec::block::{self, Batches};
+use crate::journal::codec::block::{self, Around, Batches};
 use crate::journal::codec::seqs::{Seqs, Slot};
 use crate::journal::codec::snapshot::{self, Snapshot};
 use crate::journal::codec::{CodecError, Topic, value};
-use crate::offset::{Group, Seq, Timestamp};
+use crate::offset::{Group, Seq, Timestamp, TopicName};
 use crate::positions::{GroupState, Positions, State};
 
 /// Entries that wait to be packed, over all groups, by [`pack::weight`]: bounds memory where there are many groups.
@@ -48,6 +48,8 @@ pub(super) struct Side {
     /// How many results it has put or removed, and those of this seal.
     results: u64,
     written: Written,
+    /// What its blocks have read, without the waiting batches.
+    pub reach: Reach,
     /// Whether it has entries in this seal, and its newest one.
     touched: Option<(Seq, Timestamp)>,
     /// Batches that are in no block of this seal yet.
@@ -272,6 +274,9 @@ impl Sealer {
                 let batches = shared.batches(id, &key, &bytes)?.collect::<Result<Vec<_>, _>>();
                 let mut entries = batches.map_err(|e| shared.disk.codec_error(&key, e))?;
                 side.reopened = entries.len();
+                for (topic, partition, before) in shared.befores(&key, &bytes)? {
+                    side.reach.set(&topic, partition, before);
+                }
                 side.pace.since = side.pace.since.saturating_sub(bytes.len() as u64);
                 entries.append(&mut side.waiting);
                 side.waiting = entries;
@@ -286,7 +291,9 @@ impl Sealer {
                 return Err(unstorable(CodecError::Malformed("an entry that is no batch")));
             };
             let left = &side.waiting[packed..];
-            let fitted = pack::fit(id, left, side.reopened, &mut side.scale, &topic_id).map_err(unstorable)?;
+            let before = |topic: &TopicName, partition| side.reach.of(topic, partition);
+            let around = Around { topic_id: &topic_id, before: &before };
+            let fitted = pack::fit(id, left, side.reopened, &mut side.scale, around).map_err(unstorable)?;
             let full = fitted.bytes.len() >= pack::FULL || fitted.count >= block::MAX_BATCHES;
             if !all && fitted.count == left.len() && !full {
                 break; // more may come
@@ -294,6 +301,7 @@ impl Sealer {
             disk::put(&mut self.writes, &keys::block(id, batch.batch.as_u64()), &fitted.bytes);
             side.pace.since += fitted.bytes.len() as u64;
             let block = &left[..fitted.count];
+            side.reach.raise(block);
             packed += fitted.count;
             side.reopened = 0;
             if let (Some(base), Some(last)) = (&mut side.base, block.last()) {
@@ -412,7 +420,8 @@ impl Sealer {
             })?;
         }
         let head = Head { last_batch: state.positions.batch.as_u64(), last_other: side.last_other };
-        let record = SealedGroup { id, state, last_other: side.last_other, pace: side.pace, results: side.results };
+        let (last_other, pace, reach) = (side.last_other, side.pace, side.reach.clone());
+        let record = SealedGroup { id, state, last_other, pace, results: side.results, reach };
         self.put_value(keys::state(id, seal), &record)?;
         Ok(head)
     }
@@ -421,7 +430,8 @@ impl Sealer {
 impl Side {
     pub(super) fn sealed(seal: u64, record: &SealedGroup) -> Side {
         let SealedGroup { last_other, pace, results, .. } = *record;
-        Side { seal: Some(seal), last_other, pace, results, scale: 1.0, ..Side::default() }
+        let reach = record.reach.clone();
+        Side { seal: Some(seal), last_other, pace, results, reach, scale: 1.0, ..Side::default() }
     }
 }
 

@@ -6,13 +6,14 @@ use std::sync::{Arc, RwLock};
 use super::disk::{self, Disk, Writes};
 use super::error::StoreError;
 use super::names::Names;
-use super::records::{Sealed, SealedGroup};
+use super::records::{Reach, Sealed, SealedGroup};
 use super::seal::Side;
 use super::{Head, Published, Sealer, Shared, Store, keys};
 use crate::entry::Entry;
+use crate::journal::codec::block::{self, Around};
 use crate::journal::codec::seqs::Seqs;
-use crate::journal::codec::{Topic, block, value};
-use crate::offset::Seq;
+use crate::journal::codec::{Topic, value};
+use crate::offset::{Seq, TopicName};
 use crate::positions::State;
 
 /// By group id: the state, and the seal that wrote it.
@@ -141,9 +142,15 @@ fn sweep_group(shared: &Shared, id: u32, sealed: Sealed, data: &mut Writes) -> R
         let kept = last_batch.saturating_sub(head.first_batch) as usize + 1;
         let entries: Result<Vec<Entry>, _> = shared.batches(id, &key, &bytes)?.take(kept).collect();
         let entries = entries.map_err(|e| disk.codec_error(&key, e))?;
+        let mut reach = Reach::default();
+        for (topic, partition, before) in shared.befores(&key, &bytes)? {
+            reach.set(&topic, partition, before);
+        }
         let names = shared.names();
         let topic_id = |topic: &Topic| names.topics.id(topic);
-        let bytes = block::encode(id, &entries, &topic_id).map_err(|e| disk.codec_error(&key, e))?;
+        let before = |topic: &TopicName, partition| reach.of(topic, partition);
+        let bytes = block::encode(id, &entries, Around { topic_id: &topic_id, before: &before })
+            .map_err(|e| disk.codec_error(&key, e))?;
         disk::put(data, &key, &bytes);
     }
     Ok(())

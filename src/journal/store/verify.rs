@@ -1,13 +1,14 @@
 //! Reading everything, to know that it can be read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use super::error::StoreError;
-use super::records::SealedGroup;
-use super::{Order, Shared, Store, keys};
-use crate::entry::Entry;
-use crate::journal::codec::{puts, snapshot};
+use super::records::{Reach, SealedGroup};
+use super::{Order, Shared, Store, View, keys};
+use crate::entry::{Body, Entry};
+use crate::journal::codec::spans::Span;
+use crate::journal::codec::{Topic, block, puts, snapshot};
 use crate::offset::{Group, Seq};
 use crate::positions::State;
 
@@ -43,6 +44,9 @@ impl Store {
         for (group, folded) in &state.groups {
             self.visit_entries(Some(group), Seq::ZERO, Order::Ascending, &mut |_| ControlFlow::Continue(()))?;
             let id = shared.group_id(group)?;
+            if let Some(view) = shared.view(group) {
+                shared.compare_spans(&view)?;
+            }
             let record = shared.disk.key_before(&keys::state(id, sealed.seal + 1), 5)?;
             let record = record.map(|key| shared.disk.value::<SealedGroup>(&key)).transpose()?.flatten();
             let results = record.as_ref().map(|record| record.results);
@@ -90,6 +94,44 @@ impl Shared {
             }
         })?;
         Ok(listed.len() as u64)
+    }
+
+    /// Compares what each block says that it read with its batches, and with those before it.
+    fn compare_spans(&self, view: &View) -> Result<(), StoreError> {
+        let (mut next, mut reach) = (1, Reach::default());
+        while next <= view.head.last_batch {
+            let (key, bytes, head) = self.block_at(view, next)?;
+            let entries = self.batches(view.id, &key, &bytes)?.collect::<Result<Vec<Entry>, _>>();
+            let entries = entries.map_err(|e| self.disk.codec_error(&key, e))?;
+            let mut expected: BTreeMap<(Topic, u32), Span> = BTreeMap::new();
+            for range in entries.iter().flat_map(|entry| match &entry.body {
+                Body::Batch(batch) => {
+                    batch.ranges.iter().map(|range| (Topic::of(batch, range.topic()), range)).collect()
+                }
+                _ => Vec::new(),
+            }) {
+                let (topic, range) = range;
+                let (low, high) = (range.from_offset().as_u64(), range.until_offset().as_u64());
+                let before = reach.of(range.topic(), range.partition());
+                let span = expected.entry((topic, range.partition())).or_insert(Span { low, high, before });
+                (span.low, span.high) = (span.low.min(low), span.high.max(high));
+            }
+            for span in block::spans(&bytes).map_err(|e| self.disk.codec_error(&key, e))? {
+                let (topic, partition, span) = span.map_err(|e| self.disk.codec_error(&key, e))?;
+                let topic = self.names().topics.name(topic).cloned();
+                let found = topic.and_then(|topic| expected.remove(&(topic, partition)));
+                // A place that only a note names was read nowhere.
+                if found.map_or(span.high > 0, |found| found != span) {
+                    return Err(self.disk.damaged(format!("{}: {span:?}, not {found:?}", keys::describe(&key))));
+                }
+            }
+            if !expected.is_empty() {
+                return Err(self.disk.damaged(format!("{}: no word on {expected:?}", keys::describe(&key))));
+            }
+            reach.raise(&entries);
+            next = head.last_batch() + 1;
+        }
+        Ok(())
     }
 
     fn snapshot_keys(&self) -> Result<HashMap<Seq, Vec<u8>>, StoreError> {

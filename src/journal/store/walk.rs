@@ -14,7 +14,7 @@ impl Shared {
     }
 
     /// Key and bytes of the block that holds `batch`, which the group has.
-    fn block_at(&self, view: &View, batch: u64) -> Result<(Vec<u8>, Vec<u8>, Head), StoreError> {
+    pub fn block_at(&self, view: &View, batch: u64) -> Result<(Vec<u8>, Vec<u8>, Head), StoreError> {
         let found = self.disk.record_before(&keys::block(view.id, batch + 1), 5)?;
         let Some((key, bytes)) = found else {
             return Err(self.missing_batch(view, batch));

@@ -41,6 +41,39 @@ const STOP_WAIT: Duration = Duration::from_secs(4);
 ///
 /// Ranges are contiguous for each partition, so it never makes a hole, in whatever order batches are committed; several
 /// tasks may have one in hand. Shared by reference. A thread of its own reads, another one looks at the broker.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let cluster = tidelog::kafka::mock::Mock::new(1)?;
+/// # let orders = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # cluster.create_topic(&orders.topic, 1)?;
+/// # cluster.produce(&orders, [(None, "a"), (None, "b")])?;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use tidelog::control::{Control, StartRequest};
+/// use tidelog::kafka::{Config, Cut, Discovery, JournaledConsumer, KafkaBroker};
+/// use tidelog::offset::Group;
+///
+/// let broker = Arc::new(KafkaBroker::new(&cluster.config(), clock.clone())?);
+/// let control = Control::new(journal, Some(broker), clock);
+/// let group = Group::new("default", "loader")?;
+/// let request = StartRequest::new(group, vec!["orders".parse()?], "loader-1"); // the owner: one name for each process
+/// let cut = Cut { max_wait: Duration::from_millis(50), ..Cut::default() };
+/// let config = Config { client: cluster.config(), cut, discovery: Discovery::default() };
+/// let consumer = JournaledConsumer::begin(config, control, request)?;
+/// let batch = consumer.next_batch(Duration::from_secs(30))?.ok_or("there are records")?;
+/// for record in batch.records() {
+///     println!("{} {:?}", record.offset(), record.payload());
+/// }
+/// let read = batch.len();
+/// let receipt = consumer.commit(batch)?; // by value, so not twice
+/// assert_eq!((receipt.batch.get(), read > 0), (1, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct JournaledConsumer {
     journal: Journal,
     group: Group,

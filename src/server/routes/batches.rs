@@ -13,8 +13,8 @@ use crate::control::UnknownGroup;
 use crate::entry::Entry;
 use crate::history::{self, BatchFilter};
 use crate::journal::{CommitError, Journal};
-use crate::offset::{BatchNumber, Group, OffsetRange, TopicName, TopicPartition, partition_number};
-use crate::server::ask::Ask;
+use crate::offset::{BatchNumber, Group, OffsetRange, TopicName, TopicPartition};
+use crate::server::ask::{Ask, read_partition};
 use crate::server::{App, Kind, Problem};
 use crate::wire::{Batch, BatchesAnswer, CommitBody, ReceiptAnswer};
 
@@ -44,13 +44,6 @@ pub async fn list(State(app): State<App>, mut ask: Ask) -> Answer {
         json(StatusCode::OK, &BatchesAnswer { batches, next: page.next.map(|next| next.to_string()) })
     })
     .await
-}
-
-fn read_partition(text: &str) -> Result<u32, Problem> {
-    let wrong = || Problem::invalid("partition", text, "a partition is 0 to 2147483647");
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let number = text.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
-    partition_number(number).map_err(|_| wrong())
 }
 
 /// One batch.

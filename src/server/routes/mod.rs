@@ -7,6 +7,7 @@ mod health;
 mod losses;
 mod metrics;
 mod positions;
+mod readers;
 mod rollback;
 mod start;
 mod steer;
@@ -54,6 +55,7 @@ pub fn router(app: App, guard: Guard) -> Router {
         .route("/v1/groups/{group}/entries", get(entries::list))
         .route("/v1/groups/{group}/losses", get(losses::list))
         .route("/v1/groups/{group}/rollback/plan", post(rollback::plan))
+        .route("/v1/topics/{topic}/partitions/{partition}/offsets/{offset}", get(readers::list))
         .route("/v1/stream", get(stream::listen));
     let commit = Router::new()
         .route("/v1/groups/{group}/start", post(start::start))

@@ -92,6 +92,7 @@ fn every_answer_has_the_fields_that_are_listed_and_no_other() {
         ("GET /v1/groups/{group}/entries", "/v1/groups/g/entries", ""),
         ("GET /v1/groups/{group}/entries", "/v1/groups/h/entries", ""),
         ("GET /v1/groups/{group}/losses", "/v1/groups/full/losses", ""),
+        ("GET /v1/topics/{topic}/partitions/{partition}/offsets/{offset}", "/v1/topics/a/partitions/0/offsets/20", ""),
         ("POST /v1/groups/{group}/release", "/v1/groups/full/release", r#"{"actor": "ann"}"#),
         ("POST /v1/groups/{group}/hold", "/v1/groups/full/hold", r#"{"reason": "why", "actor": "ann"}"#),
         ("POST /v1/groups/{group}/retire", "/v1/groups/full/retire", r#"{"topic": "a", "actor": "ann"}"#),
@@ -128,6 +129,7 @@ fn every_route_takes_the_parameters_that_are_listed_and_no_other() {
         let path = path.replacen("/g", "/{group}", usize::from(path.starts_with("/v1/groups/g")) * 2);
         let path = path.replace("{group}roups", "groups").replace("/batches/1", "/batches/{batch}");
         let path = path.replace("/losses/3", "/losses/{seq}").replace("/rollbacks/3", "/rollbacks/{seq}");
+        let path = path.replace("/orders/partitions/0/offsets/7", "/{topic}/partitions/{partition}/offsets/{offset}");
         there.extend(names.iter().map(|name| format!("{method} {path} ? {name}")));
     }
     same(&listed('?'), &there, "parameters");

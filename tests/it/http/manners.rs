@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::world::World;
 
+const OFFSET: &str = "/v1/topics/orders/partitions/0/offsets/7";
+
 /// Each route, with what it allows, and the parameters that it takes.
-pub const ROUTES: [(&str, &str, &[&str]); 21] = [
+pub const ROUTES: [(&str, &str, &[&str]); 22] = [
     ("/v1/groups", "GET", &["app", "limit", "cursor", "order"]),
     ("/v1/groups/g", "GET", &["app", "epoch_above", "wait"]),
     ("/v1/groups/g/positions", "GET", &["app", "at", "batch", "seq"]),
@@ -19,6 +21,7 @@ pub const ROUTES: [(&str, &str, &[&str]); 21] = [
     ("/v1/groups/g/batches/1", "GET", &["app"]),
     ("/v1/groups/g/entries", "GET", &["app", "from", "to", "cursor", "limit", "order"]),
     ("/v1/groups/g/losses", "GET", &["app", "cursor", "limit", "order"]),
+    (OFFSET, "GET", &["app", "group", "cursor", "limit", "order"]),
     ("/v1/stream", "GET", &[]),
     ("/metrics", "GET", &[]),
     ("/healthz", "GET", &[]),

@@ -15,6 +15,7 @@ mod metrics;
 mod moves;
 mod polls;
 mod positions;
+mod readers;
 mod rollback;
 pub mod sockets;
 mod start;

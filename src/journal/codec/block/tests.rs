@@ -18,12 +18,17 @@ fn id(topic: &Topic) -> Option<u32> {
     (1..5).find(|id| self::topic(*id).as_ref() == Some(topic))
 }
 
+/// Partition 1 had been read up to 3 in blocks before.
+fn around() -> Around<'static> {
+    Around { topic_id: &id, before: &|_, partition| if partition == 1 { 3 } else { 100 } }
+}
+
 fn group() -> Group {
     Group::new("app", "g").unwrap()
 }
 
 fn round_trip(entries: &[Entry]) -> Vec<u8> {
-    let bytes = encode(7, entries, &id).unwrap();
+    let bytes = encode(7, entries, around()).unwrap();
     let batches = Batches::open(&bytes, group(), &topic).unwrap();
     assert_eq!(batches.head(), head(&bytes).unwrap());
     assert_eq!(batches.collect::<Result<Vec<_>, _>>().unwrap(), entries);
@@ -62,10 +67,19 @@ fn golden_bytes() {
     ]);
     let head = [7, 2, 3, 4, 0xaa, 0xbf, 0xab, 0xfe, 0xf9, 0x62];
     #[rustfmt::skip]
+    let spans: &[u8] = &[
+        14, // length
+        0, // not compressed
+        2, 0, 2, 2, 2, // lengths
+        3, 2, // topic 3, 2 partitions: 0 and 1
+        100, 5, // the lowest from
+        17, 4, // the highest until, 117 and 9
+        0, 3, // before this block as far as the lowest from, and up to 3
+    ];
+    #[rustfmt::skip]
     let columns: &[u8] = &[
         0, // not compressed
-        4, 3, 10, 3, 0, 2, 3, 2, 2, 6, 5, 0, 0, 0, 0, 0, 0, // lengths
-        3, 2, 0, 0, // table: topic 3, 2 partitions, 0 and 1
+        3, 10, 3, 0, 2, 3, 2, 2, 5, 5, 0, 0, 0, 0, 0, 0, // lengths
         0, 1, 2, // seqs 4, 6, 9
         0xa0, 0xbf, 0xab, 0xfe, 0xf9, 0x62, 0xd0, 0x0f, 0xd0, 0x0f, // batch times, 1000 apart
         10, 10, 10, // recorded 5 ms later
@@ -73,12 +87,16 @@ fn golden_bytes() {
         2, 0, 2, // one run, the same again, one run
         0, 1, // from place 0; leaving out one
         1, 0, // two places; one
-        0xc8, 1, 10, 0, 0, 2, // first from 100 and 5, then where they ended, then one above
+        0, 0, 0, 0, 2, // first the lowest from, then where they ended, then one above
         10, 0, 7, 1, 2, // sizes
     ];
     assert_eq!(bytes[0], VERSION);
     assert_eq!(&bytes[5..15], head);
-    assert_eq!(&bytes[15..], columns);
+    assert_eq!(&bytes[15..30], spans);
+    assert_eq!(&bytes[30..], columns);
+    let span = |low, high, before| Span { low, high, before };
+    let all = super::spans(&bytes).unwrap().collect::<Result<Vec<_>, _>>();
+    assert_eq!(all.unwrap(), [(3, 0, span(100, 117, 100)), (3, 1, span(5, 9, 3))]);
 }
 
 #[test]
@@ -88,13 +106,13 @@ fn a_topic_that_was_made_again_has_places_of_its_own() {
         entry(2, 2, &[(4, 0, 0, 10), (4, 1, 0, 10)]),
         entry(3, 3, &[(4, 0, 10, 20)]),
     ]);
-    // Topic 3 with partitions 0 and 1, then topic 4 with the same.
-    assert!(bytes.windows(8).any(|table| table == [3, 2, 0, 0, 4, 2, 0, 0]), "{bytes:?}");
+    let places = super::spans(&bytes).unwrap().map(|span| span.map(|(topic, partition, _)| (topic, partition)));
+    assert_eq!(places.collect::<Result<Vec<_>, _>>().unwrap(), [(3, 0), (3, 1), (4, 0), (4, 1)]);
     let mut without = entry(1, 1, &[(1, 0, 0, 1)]);
     if let Body::Batch(batch) = &mut without.body {
         batch.topic_ids = vec![(name(4), TopicId::from_bytes([7; 16]).unwrap())];
     }
-    assert_eq!(encode(7, &[without], &id), Err(CodecError::Malformed("a topic id without a range")));
+    assert_eq!(encode(7, &[without], around()), Err(CodecError::Malformed("a topic id without a range")));
 }
 
 #[test]
@@ -115,7 +133,7 @@ fn what_is_no_block_is_refused() {
     let gap = [entry(1, 1, &[(1, 2, 0, 1)]), entry(2, 3, &[(1, 2, 0, 1)])];
     let back = [entry(2, 1, &[(1, 2, 0, 1)]), entry(2, 2, &[(1, 2, 0, 1)])];
     for entries in [&[][..], &[unordered], &gap, &back] {
-        assert!(encode(1, entries, &id).is_err());
+        assert!(encode(1, entries, around()).is_err());
     }
 }
 
@@ -178,7 +196,7 @@ proptest! {
 
     #[test]
     fn flipped_columns_under_a_good_checksum_are_no_panic(at in 0usize..60, to in any::<u8>()) {
-        let bytes = encode(7, &[entry(4, 2, &[(3, 0, 100, 110), (3, 1, 5, 5)]), entry(6, 3, &[(3, 0, 110, 117)])], &id).unwrap();
+        let bytes = encode(7, &[entry(4, 2, &[(3, 0, 100, 110), (3, 1, 5, 5)]), entry(6, 3, &[(3, 0, 110, 117)])], around()).unwrap();
         let mut body = bytes[5..].to_vec();
         let at = at % body.len();
         body[at] = to;
