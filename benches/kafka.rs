@@ -89,19 +89,18 @@ fn start_map(kafka: &TestKafka, partitions: i32) {
     );
 }
 
-/// A start that looks into 1,000 holes of a partition, none of which holds a record: the offset of an aborted one, and
-/// that of its marker. Between two of them lie so many records of 1 KiB.
+/// A start that looks into 1,000 holes of a partition, none of which holds a readable record: each is the offset of one of
+/// a transaction that was aborted. Between two of them lie so many records of 1 KiB.
 fn open_holes(kafka: &TestKafka, apart: usize) {
     const HOLES: i64 = 1_000;
     let topic = kafka.unique("holes");
     kafka.create_topic(&topic, 1, &[]);
-    let id = kafka.unique("tx");
+    let mut transaction = kafka.begin(&kafka.unique("tx"));
     for _ in 0..HOLES {
         kafka.produce_bytes(&topic, 0, apart, RECORD_BYTES);
-        let mut transaction = kafka.begin(&id);
         transaction.produce(&topic, 0, 1);
-        transaction.abort();
     }
+    transaction.abort();
     let client = ClientConfig::new(kafka.brokers()).expect("brokers");
     let dir = tempfile::tempdir_in(".").expect("a temporary directory");
     let control = control(dir.path(), &client);
@@ -109,7 +108,7 @@ fn open_holes(kafka: &TestKafka, apart: usize) {
     let epoch = control::start(&control, request(&topic, "a")).expect("a start").epoch;
     let offset = |number: i64| Offset::new(number).expect("not negative");
     for n in 0..=HOLES {
-        let from = n * (apart as i64 + 2);
+        let from = n * (apart as i64 + 1);
         let until = if n == HOLES { from } else { from + apart as i64 };
         let range = OffsetRange::new(topic.parse().expect("legal"), 0, offset(from), offset(until)).expect("a range");
         let commit = Commit::new(group.clone(), epoch, clock()(), vec![range]).expect("legal");
