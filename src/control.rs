@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod import;
 pub mod rollback;
 pub mod start;
 pub mod steer;
@@ -15,6 +16,7 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
+pub use self::import::{Import, ImportError};
 pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
 pub use self::start::{
     Fenced, LookError, Looked, StartError, StartRequest, Started, look_while_running, start, start_again,

@@ -7,6 +7,8 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 #[cfg(feature = "cli")]
+mod cli_offsets;
+#[cfg(feature = "cli")]
 mod cli_server;
 #[cfg(feature = "server")]
 mod contract;
@@ -30,6 +32,8 @@ mod kafka_look;
 mod kafka_mock;
 #[cfg(feature = "kafka")]
 mod kafka_running;
+#[cfg(feature = "tls")]
+mod kafka_tls;
 #[cfg(feature = "cli")]
 mod kill;
 #[cfg(feature = "cli")]
@@ -42,6 +46,8 @@ mod reading;
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
+#[cfg(feature = "cli")]
+mod real_csv;
 mod script;
 mod tidy;
 #[cfg(feature = "cli")]

@@ -11,6 +11,7 @@ use tower::ServiceExt;
 use super::{Ask, Needs, Runtime};
 use crate::broker::Broker;
 use crate::cli::exit::Failure;
+use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::journal::Journal;
 use crate::server::{App, Guard, router};
@@ -26,7 +27,7 @@ impl Here {
     pub(super) fn over(journal: Journal, broker: Option<Arc<dyn Broker>>, needs: &Needs<'_>) -> Result<Here, Failure> {
         let mut control = opening::control(journal.clone(), broker);
         control.limits = needs.limits;
-        let brokers = needs.kafka.and_then(|kafka| kafka.brokers.clone());
+        let brokers = needs.kafka.map(KafkaArgs::brokers).transpose()?.flatten();
         Ok(Here { app: App::new(control, brokers), runtime: Runtime::new()?, journal })
     }
 
