@@ -56,15 +56,16 @@ pub struct Demo {
 
 impl Demo {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        match &self.brokers {
+        let client = KafkaArgs::of(self.brokers.clone(), self.client.clone()).config()?;
+        match &client {
             None => {
                 say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?
             }
-            Some(brokers) => {
+            Some(client) => {
+                let brokers = client.brokers();
                 say(out, format!("tidelog demo: on {brokers}, with topics of its own, removed at the end."))?
             }
         }
-        let client = KafkaArgs::of(self.brokers.clone(), self.client.clone()).config()?;
         let temporary = Temporary::unless(self.journal.as_ref())?;
         let dir = self.journal.clone().unwrap_or_else(|| temporary.0.clone().unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -35,8 +35,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 #[command(after_help = EXAMPLE)]
 pub struct Import {
     /// Where the positions are: a CSV file, or - for standard input
-    #[arg(long, required = true, value_name = "FILE")]
-    positions: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
     #[command(flatten)]
     group: GroupArg,
     /// Write nothing: check the file, with --brokers also against the cluster, and show the positions
@@ -51,7 +51,11 @@ pub struct Import {
 impl Import {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
-        let offsets = offsets_file::read("--positions", &self.positions, &group)?;
+        let Some(file) = &self.positions else {
+            let why = "--positions FILE says where a new group's positions are; whole journals can't be imported yet";
+            return Err(Failure::Usage(why.to_owned()));
+        };
+        let offsets = offsets_file::read("--positions", file, &group)?;
         // Before a journal may be made: an import that can't be makes none.
         let seen = match self.kafka.broker()? {
             Some(broker) => {
@@ -60,7 +64,7 @@ impl Import {
             }
             None => None,
         };
-        let import = import::Import { group, source: source(&self.positions), offsets, seen };
+        let import = import::Import { group, source: source(file), offsets, seen };
         let seq = match self.open()? {
             Some(journal) => {
                 let done = match self.dry_run {
@@ -68,7 +72,7 @@ impl Import {
                     false => import::import(&journal, import.clone()).map(Some),
                 };
                 opening::close(journal);
-                done.map_err(|error| explain(error, &self.positions))?
+                done.map_err(|error| explain(error, file))?
             }
             None => None,
         };

@@ -153,7 +153,7 @@ impl Seat {
     /// The problem that was answered in place of it; or there was no answer.
     pub fn ask(&self, ask: Ask) -> Result<Answer, Failure> {
         let waiting = Waiting::begin(match self {
-            Seat::Here(_) => "waiting for the broker".to_owned(),
+            Seat::Here(here) => here.waits_for().to_owned(),
             Seat::There(there) => format!("waiting for the server at {}", there.url()),
         });
         let answer = match self {

@@ -127,7 +127,7 @@ fn a_new_group_comes_from_a_file() {
     let taken = program.fails(5, &["import", "--positions", &csv, "another"]);
     assert!(taken.contains("in use"), "{taken}");
     server.kill().and_then(|()| server.wait()).expect("it can be killed");
-    // What is imported is where the group starts.
+    // A whole journal is another matter.
     let whole = program.fails(2, &["import", "loader"]);
-    assert!(whole.contains("--positions"), "{whole}");
+    assert!(whole.contains("--positions") && whole.contains("whole journals"), "{whole}");
 }

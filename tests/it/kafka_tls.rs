@@ -1,6 +1,7 @@
 //! A cluster that wants TLS and a password, by the built program.
 
 use std::fs;
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -74,8 +75,19 @@ fn librdkafkas_properties_do_too_and_a_server_keeps_its_password() {
     let (user, password) = (format!("sasl.username={USER}"), format!("sasl.password={PASSWORD}"));
     let client = [&ca, &user, &password, "security.protocol=sasl_ssl", "sasl.mechanism=PLAIN"];
     let client: Vec<&str> = client.iter().flat_map(|property| ["-X", property]).collect();
-    let begun = run(&program, &[&["start", "g", "-b", &brokers, "-t", &topic], &client[..]].concat());
+    let start = [&["start", "g", "-b", &brokers, "-t", &topic], &client[..]].concat();
+    let begun = run(&program, &start);
     assert_eq!(begun.code, 0, "{}", begun.err);
+    // A certificate of the client's own, as Java keeps it.
+    let store = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=me", "-storetype", "PKCS12", "-storepass", "changeit"];
+    let made = Command::new("keytool").args(store).args(["-keystore", "me.p12"]).current_dir(program.path("")).output();
+    assert!(made.expect("keytool is in every Java").status.success());
+    let with = |password| [&start[..], &["-X", "ssl.keystore.location=me.p12", "-X", password]].concat();
+    let own = run(&program, &with("ssl.keystore.password=changeit"));
+    assert_eq!(own.code, 0, "{}", own.err);
+    let wrong = run(&program, &with("ssl.keystore.password=not-it"));
+    assert!(wrong.code == 2 && wrong.err.contains("ssl.keystore.location"), "{wrong:?}");
+    assert!(!wrong.err.contains("not-it"), "{}", wrong.err);
     let serve = [&["serve", "-b", &brokers, "--listen", "127.0.0.1:0", "-vv"], &client[..]].concat();
     let server = program.spawn(&serve);
     program.wait_served();
@@ -85,6 +97,37 @@ fn librdkafkas_properties_do_too_and_a_server_keeps_its_password() {
     }
     let done = server.terminate();
     assert!(done.code == 0 && !done.err.contains(PASSWORD), "{done:?}");
+}
+
+#[test]
+fn a_java_truststore_is_refused_with_a_command_that_converts_it() {
+    let (kafka, certificates) = secure();
+    let topic = kafka.unique("secure");
+    kafka.create_topic(&topic, 1, &[]);
+    let program = Program::new("unused");
+    let keytool = |words: &[&str]| {
+        let store = ["-keystore", "trust.jks", "-storepass", "changeit"];
+        let done = Command::new("keytool").args(words).args(store).current_dir(program.path("")).output();
+        let done = done.expect("keytool is in every Java");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        done.stdout
+    };
+    let ca = certificates.authority("ca");
+    keytool(&["-importcert", "-noprompt", "-alias", "ca", "-storetype", "JKS", "-file", &ca]);
+    let file = java(&program, "PLAIN", PASSWORD, "trust.jks");
+    let path = program.path(&file);
+    let text = fs::read_to_string(&path).expect("it is there");
+    let jks = text.replace("ssl.truststore.type=PEM", "ssl.truststore.type=JKS\nssl.truststore.password=changeit");
+    fs::write(&path, jks).expect("a file can be written");
+    let start = ["start", "g", "--kafka-config", &file, "-t", &topic];
+    let done = run(&program, &start);
+    assert!(done.code == 2 && done.err.contains("keytool -list -rfc -keystore FILE > ca.pem"), "{done:?}");
+    fs::write(program.path("ca.pem"), keytool(&["-list", "-rfc"])).expect("a file can be written");
+    let done = run(&program, &[&start[..], &["-X", "ssl.ca.location=ca.pem"]].concat());
+    assert!(done.code == 2, "the file is refused by itself: {done:?}");
+    fs::write(&path, text.replace("trust.jks", "ca.pem")).expect("a file can be written");
+    let done = run(&program, &start);
+    assert_eq!(done.code, 0, "{}", done.err);
 }
 
 #[test]

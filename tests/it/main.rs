@@ -10,6 +10,8 @@ mod cli_consume;
 mod cli_offsets;
 #[cfg(feature = "cli")]
 mod cli_server;
+#[cfg(feature = "cli")]
+mod cli_terminal;
 #[cfg(feature = "server")]
 mod contract;
 mod crash;

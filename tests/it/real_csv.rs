@@ -95,6 +95,21 @@ fn what_kafkas_tool_exports_is_a_target() {
 }
 
 #[test]
+fn what_has_no_target_is_not_exported() {
+    let kafka = TestKafka::shared();
+    let (program, group, [a, b]) = set_up(kafka);
+    kafka.recreate_topic(&b, 1, &[]);
+    program.ok(&["start", &group, "-t", &a, "-t", &b]);
+    let to = ["rollback", &group, "--to-batch", "1", "--export"];
+    let refused = program.run(&to);
+    assert!(refused.code == 3 && refused.out.is_empty(), "nothing half done: {refused:?}");
+    let left = program.run(&[&to[..], &["--leave-unmovable"]].concat());
+    assert_eq!(rows(&left.out).iter().filter(|row| row.starts_with(&a)).count(), 2, "{left:?}");
+    assert!(left.code == 0 && !left.out.contains(&b), "{left:?}");
+    assert!(left.err.contains(&format!("{b}/0 is left out: it is recreated")), "{left:?}");
+}
+
+#[test]
 fn an_imported_group_starts_where_the_file_says() {
     let kafka = TestKafka::shared();
     let (program, topic) = (Program::new(&kafka.brokers()), kafka.unique("imported"));
