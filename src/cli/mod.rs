@@ -25,7 +25,7 @@ mod opening;
 pub mod output;
 mod policy;
 mod positions;
-pub mod progress;
+mod progress;
 mod records;
 mod release;
 mod retire;

@@ -152,10 +152,7 @@ impl Seat {
     ///
     /// The problem that was answered in place of it; or there was no answer.
     pub fn ask(&self, ask: Ask) -> Result<Answer, Failure> {
-        let waiting = Waiting::begin(match self {
-            Seat::Here(here) => here.waits_for().to_owned(),
-            Seat::There(there) => format!("waiting for the server at {}", there.url()),
-        });
+        let waiting = Waiting::begin("waiting for an answer");
         let answer = match self {
             Seat::Here(here) => here.ask(ask),
             Seat::There(there) => there.ask(ask),

@@ -89,7 +89,7 @@ fn a_file_that_is_wrong_is_refused_by_place_and_does_nothing() {
 }
 
 #[test]
-fn a_plan_that_can_not_be_executed_is_not_exported() {
+fn an_export_is_csv_and_executes_nothing() {
     let program = Program::new("127.0.0.1:1");
     journal_of(&program, 1);
     let refused = program.run(&["rollback", "g", "--to-latest", "--export", "--execute", "--reason", "x"]);

@@ -53,13 +53,13 @@ fn a_long_wait_is_counted_on_a_terminal_and_logged_once_elsewhere() {
         (shown.join().unwrap(), quiet.join().unwrap(), json.join().unwrap(), logged)
     });
     // Counted up in one place, and gone before the error.
-    for second in ["\r\x1b[Kwaiting for the broker, 1 s", "\r\x1b[Kwaiting for the broker, 2 s"] {
+    for second in ["\r\x1b[Kwaiting for an answer, 1 s", "\r\x1b[Kwaiting for an answer, 2 s"] {
         assert!(shown.contains(second), "{shown:?}");
     }
     let (_, end) = shown.rsplit_once("\r\x1b[K").expect("lines are erased");
     assert!(end.contains("error: ") || end.contains("error:\x1b"), "{shown:?}");
     assert!(!end.contains("waiting"), "{shown:?}");
     assert!(!quiet.contains("waiting") && !json.contains("\x1b[K"), "{quiet:?} {json:?}");
-    assert_eq!(logged.matches("waiting for the broker ...").count(), 1, "{logged}");
+    assert_eq!(logged.matches("waiting for an answer ...").count(), 1, "{logged}");
     assert!(!logged.contains('\r'), "{logged:?}");
 }

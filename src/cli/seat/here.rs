@@ -21,22 +21,14 @@ pub struct Here {
     app: App,
     runtime: Runtime,
     journal: Journal,
-    /// Whether a broker may be asked.
-    looks: bool,
 }
 
 impl Here {
     pub(super) fn over(journal: Journal, broker: Option<Arc<dyn Broker>>, needs: &Needs<'_>) -> Result<Here, Failure> {
-        let looks = broker.is_some();
         let mut control = opening::control(journal.clone(), broker);
         control.limits = needs.limits;
         let brokers = needs.kafka.map(KafkaArgs::brokers).transpose()?.flatten();
-        Ok(Here { app: App::new(control, brokers), runtime: Runtime::new()?, journal, looks })
-    }
-
-    /// What may take long.
-    pub(super) fn waits_for(&self) -> &'static str {
-        if self.looks { "waiting for the broker" } else { "reading the journal" }
+        Ok(Here { app: App::new(control, brokers), runtime: Runtime::new()?, journal })
     }
 
     pub(super) fn ask(&self, ask: Ask) -> Result<(StatusCode, Bytes), Failure> {

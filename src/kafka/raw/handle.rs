@@ -158,8 +158,9 @@ unsafe extern "C" fn log(client: *const sys::rd_kafka_t, level: c_int, facility:
     let _ = catch_unwind(|| {
         let (facility, text) = (facility.to_string_lossy(), text.to_string_lossy());
         if let (Some(Some(trouble)), "FAIL") = (trouble, &*facility) {
-            // Without the thread's name in front.
+            // Without the thread's name in front, and how long it took behind.
             let said = text.split_once("]: ").map_or(&*text, |(_, said)| said);
+            let said = said.rsplit_once(" (after ").map_or(said, |(said, _)| said);
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.to_owned());
         }
         match level {
