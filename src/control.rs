@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod import;
 pub mod mirror;
 pub mod rollback;
 pub mod start;
@@ -16,6 +17,7 @@ use crate::journal::{Clock, Journal};
 use crate::offset::{Group, Invalid};
 use crate::positions::State;
 
+pub use self::import::{Import, ImportError};
 pub use self::mirror::{KafkaSet, Kept, Mirror, MirrorStatus, SetError, set_kafka};
 pub use self::rollback::{ExecuteError, Executed, PlanError, clock_uncertain, execute, plan};
 pub use self::start::{

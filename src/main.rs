@@ -7,7 +7,10 @@ use clap::Parser as _;
 use tidelog::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    let arguments = Cli::parse();
+    let arguments = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return cli::messages::usage(&error),
+    };
     cli::messages::set_up(&arguments.common);
     let color = arguments.common.color.applies_to(&io::stdout());
     let mut out = cli::output::Out::new(Box::new(io::stdout()), color);

@@ -18,6 +18,7 @@ use crate::cli::hosting::{self, AccessArgs, Hosting, Public};
 use crate::cli::kafka::{KafkaArgs, broker};
 use crate::cli::opening;
 use crate::cli::policy::PolicyArgs;
+use crate::cli::progress::Waiting;
 use crate::cli::records::RecordFormat;
 use crate::cli::stop::Stop;
 use crate::control::{self, Control, Started};
@@ -132,7 +133,7 @@ impl Consume {
         let done = runtime.block_on(async {
             let mut stop =
                 Stop::listen().map_err(|source| Failure::System { what: "listening for signals", source })?;
-            let (brokers, dir) = (self.kafka.brokers.clone(), &self.journal.journal);
+            let (brokers, dir) = (self.kafka.brokers()?, &self.journal.journal);
             let hosting = Hosting::begin(control.clone(), brokers, dir, public).await?;
             if let Some(address) = hosting.public {
                 tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
@@ -190,7 +191,10 @@ impl Work {
     /// Starts the group, tells what was found, and begins to read.
     fn begin(self) -> Result<(Started, JournaledConsumer), Failure> {
         let group = self.request.group.clone();
-        let consumer = JournaledConsumer::begin(self.config, self.control, self.request)?;
+        let waiting = Waiting::begin("waiting for the broker");
+        let consumer = JournaledConsumer::begin(self.config, self.control, self.request);
+        drop(waiting);
+        let consumer = consumer?;
         let started = consumer.started().clone();
         let partitions = started.positions.len();
         tracing::info!("group {group} starts with {partitions} partitions under epoch {}", started.epoch);

@@ -12,7 +12,7 @@ use clap::Args;
 use self::world::World;
 use crate::cli::exit::Failure;
 use crate::cli::hosting::{AccessArgs, Hosting, Public};
-use crate::cli::kafka::{self, KafkaArgs};
+use crate::cli::kafka::{ClientArgs, KafkaArgs};
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::stop::Stop;
@@ -47,9 +47,8 @@ pub struct Demo {
     /// Use this cluster, with topics of the demo's own (TIDELOG_BROKERS is not heeded: it may be in earnest)
     #[arg(short, long, visible_alias = "bootstrap-server", value_name = "BROKERS")]
     brokers: Option<String>,
-    /// A property of the Kafka client (librdkafka), such as security.protocol=ssl; repeatable
-    #[arg(short = 'X', value_name = "KEY=VALUE", value_parser = kafka::property, requires = "brokers")]
-    properties: Vec<(String, String)>,
+    #[command(flatten)]
+    client: ClientArgs,
     /// End after the steps: with 0 only if each came out right
     #[arg(long)]
     exit: bool,
@@ -57,15 +56,16 @@ pub struct Demo {
 
 impl Demo {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
-        match &self.brokers {
+        let client = KafkaArgs::of(self.brokers.clone(), self.client.clone()).config()?;
+        match &client {
             None => {
                 say(out, "tidelog demo: a broker, a producer and a consumer in this process; nothing else is needed.")?
             }
-            Some(brokers) => {
+            Some(client) => {
+                let brokers = client.brokers();
                 say(out, format!("tidelog demo: on {brokers}, with topics of its own, removed at the end."))?
             }
         }
-        let client = KafkaArgs { brokers: self.brokers.clone(), properties: self.properties.clone() }.config()?;
         let temporary = Temporary::unless(self.journal.as_ref())?;
         let dir = self.journal.clone().unwrap_or_else(|| temporary.0.clone().unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_multi_thread()

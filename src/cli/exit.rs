@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::output::is_broken_pipe;
 use crate::cli::seat::Problem;
 use crate::commit::Refused;
-use crate::control::{ExecuteError, PlanError, StartError};
+use crate::control::{ExecuteError, ImportError, PlanError, StartError};
 use crate::journal::{CommitError, OpenError, WriteError};
 use crate::kafka::BeginError;
 use crate::offset::Invalid;
@@ -39,6 +39,9 @@ pub enum Failure {
     /// A plan was not executed.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    /// Nothing was imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// The API answered with a problem.
     #[error("{0}")]
     Problem(Box<Problem>),
@@ -136,6 +139,13 @@ impl Failure {
             Failure::Execute(ExecuteError::Refused(_)) => 3,
             Failure::Execute(ExecuteError::Outdated(_) | ExecuteError::Active(_)) => 4,
             Failure::Execute(ExecuteError::Write(_)) => 1,
+            Failure::Import(error) => match error {
+                ImportError::Unavailable(_) => 1,
+                ImportError::Invalid(_) => 2,
+                ImportError::Exists(_) => 3,
+                ImportError::BrokerUnavailable { .. } => 7,
+                ImportError::NotThere { .. } => 8,
+            },
             Failure::Refused(_) => 3,
             Failure::Conflict(_) => 4,
             Failure::Broker(_) => 7,

@@ -1,7 +1,9 @@
 //! Messages on standard error: what is said, and how it looks.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::process::ExitCode;
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -10,6 +12,7 @@ use tracing_subscriber::fmt::{FmtContext, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::args::{Common, LogFormat};
+use crate::cli::progress;
 
 /// Sends what this program and its libraries have to say to standard error. RUST_LOG, where it is set, decides what;
 /// else the flags do.
@@ -24,8 +27,9 @@ pub fn set_up(common: &Common) {
         Ok(wanted) if !wanted.is_empty() => EnvFilter::builder().parse_lossy(wanted),
         _ => EnvFilter::new(chosen),
     };
+    progress::allow(!common.quiet && common.log_format == LogFormat::Text);
     let color = common.color.applies_to(&io::stderr());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(color);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| progress::Stderr).with_ansi(color);
     // A message that can't be written is no reason to stop the work, let alone to panic.
     let builder = builder.log_internal_errors(false);
     let set = match common.log_format {
@@ -34,6 +38,23 @@ pub fn set_up(common: &Common) {
     };
     // A second call, from a test, keeps what the first one set.
     drop(set);
+}
+
+/// Tells what is wrong with the arguments, or what they ask for: help, or the version. Where messages are to be JSON, as
+/// far as these arguments tell, this is one too.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    let is_json = |pair: &[OsString]| pair[0] == "--log-format" && pair[1] == "json";
+    if error.use_stderr() && (words.iter().any(|word| word == "--log-format=json") || words.windows(2).any(is_json)) {
+        let builder = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
+        drop(builder.json().flatten_event(true).try_init());
+        let text = error.render().to_string();
+        tracing::error!("{}", text.trim_end().trim_start_matches("error: "));
+    } else {
+        // Nobody who could be told otherwise.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// `warning: text field=value`, as compilers and clap do it: a terminal's user needs no date and no module.

@@ -6,6 +6,7 @@ mod batch;
 mod child;
 mod completions;
 mod consume;
+mod csv;
 mod demo;
 mod entries;
 pub mod exit;
@@ -13,14 +14,18 @@ mod groups;
 mod history;
 mod hold;
 mod hosting;
+mod import;
 mod kafka;
 mod losses;
+mod man;
 mod mark;
 pub mod messages;
+mod offsets_file;
 mod opening;
 pub mod output;
 mod policy;
 mod positions;
+mod progress;
 mod readers;
 mod records;
 mod release;
@@ -102,8 +107,12 @@ pub enum Command {
     Retire(retire::Retire),
     /// Say that somebody has seen the losses, or the holes, of an entry: they leave the list
     Acknowledge(acknowledge::Acknowledge),
+    /// Take over a new group's positions from another store
+    Import(import::Import),
     /// Print a shell's completions
     Completions(completions::Completions),
+    /// Print the manual page, or write one for each command into a directory
+    Man(man::Man),
 }
 
 /// Carries out a command; results go to `out`.
@@ -130,7 +139,9 @@ pub fn run(arguments: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Release(command) => command.run(out),
         Command::Retire(command) => command.run(out),
         Command::Acknowledge(command) => command.run(out),
+        Command::Import(command) => command.run(out),
         Command::Completions(command) => command.run(out),
+        Command::Man(command) => command.run(out),
     }
 }
 

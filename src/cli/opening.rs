@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::broker::Broker;
 use crate::cli::args::duration;
 use crate::cli::exit::Failure;
+use crate::cli::progress::Waiting;
 use crate::cli::times;
 use crate::control::Control;
 use crate::journal::{Durability, Journal, Options};
@@ -28,7 +29,10 @@ fn options() -> Options {
 }
 
 fn open(dir: &Path, options: Options) -> Result<Journal, Failure> {
-    let journal = Journal::open(dir, options)?;
+    let waiting = Waiting::begin(format!("opening the journal in {}", dir.display()));
+    let journal = Journal::open(dir, options);
+    drop(waiting);
+    let journal = journal?;
     if journal.created() {
         let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         tracing::warn!("made a new journal in {}", full.display());

@@ -69,7 +69,7 @@ impl Show {
         let seat = Seat::take(&self.place, &needs)?;
         let mut answer = seat.ask(ask())?;
         let mut positions: PositionsAnswer = answer.read()?;
-        if !past && self.kafka.brokers.is_some() {
+        if !past && self.kafka.is_given() {
             let begun = Instant::now();
             while is_without_broker(&positions) && begun.elapsed() < PATIENCE {
                 std::thread::sleep(PAUSE);

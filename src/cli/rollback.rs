@@ -27,6 +27,8 @@ Examples:
       --execute --reason \"sink lost a day\"                          show it, ask, do it
   tidelog rollback loader -b kafka:9092 --to-commit-time 2026-11-30T09:00:00Z -o json > plan.json
   tidelog rollback loader -b kafka:9092 --plan plan.json --execute --reason \"sink lost a day\"
+  tidelog rollback loader -b kafka:9092 --to-batch 41 --export > offsets.csv     for kafka-consumer-groups
+  tidelog rollback loader -b kafka:9092 --from-file offsets.csv
   tidelog rollback loader -b kafka:9092 --undo --execute --yes --reason \"wrong day\"
 
 A rollback is one more entry of the journal: nothing is overwritten, and --undo takes it back. A running consumer is \
@@ -62,6 +64,9 @@ pub struct Rollback {
     /// Keep the group stopped afterwards, until `tidelog release`
     #[arg(long, help_heading = "What may happen")]
     hold: bool,
+    /// Print the plan as kafka-consumer-groups takes it: topic,partition,offset, where each partition would go
+    #[arg(long, conflicts_with_all = ["execute", "output"], help_heading = "Execution")]
+    export: bool,
     /// Do it; on a terminal the plan is shown first, and asked about
     #[arg(long, requires = "reason", help_heading = "Execution")]
     execute: bool,
@@ -111,6 +116,7 @@ impl Rollback {
         let seat = Seat::take(&self.place, &needs)?;
         let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
         match self.reason {
+            None if self.export => steps.export(&body),
             None => steps.plan(&body),
             Some(reason) => steps.execute(body, agreed, opening::actor(self.actor), reason),
         }
@@ -157,7 +163,7 @@ impl Rollback {
             unchecked: self.unchecked,
             hold: self.hold,
             kafka: self.kafka,
-            ..PlanRequest::new(group.clone(), self.target.target()?)
+            ..PlanRequest::new(group.clone(), self.target.target(group)?)
         };
         let agreed = match &self.plan {
             Some(_) => Agreed::Given,
@@ -216,6 +222,15 @@ impl Steps<'_> {
             tracing::info!("nothing has changed; --execute --reason TEXT does it");
         }
         Ok(())
+    }
+
+    /// Prints the plan as CSV and nothing else; nothing at all where it can't be executed.
+    fn export(self, body: &RollbackBody) -> Result<(), Failure> {
+        let (_, plan) = self.ask_plan(body)?;
+        if !plan.executable {
+            return Err(not_executable(&plan));
+        }
+        show::csv(self.out, &plan)
     }
 
     /// Executes what was agreed to.

@@ -23,6 +23,7 @@ use crate::broker::Broker;
 use crate::cli::exit::Failure;
 use crate::cli::kafka::{self, KafkaArgs};
 use crate::cli::opening;
+use crate::cli::progress::Waiting;
 use crate::control::Limits;
 use crate::journal::OpenError;
 use crate::server::ServerNote;
@@ -151,10 +152,13 @@ impl Seat {
     ///
     /// The problem that was answered in place of it; or there was no answer.
     pub fn ask(&self, ask: Ask) -> Result<Answer, Failure> {
-        let (status, body) = match self {
-            Seat::Here(here) => here.ask(ask)?,
-            Seat::There(there) => there.ask(ask)?,
+        let waiting = Waiting::begin("waiting for an answer");
+        let answer = match self {
+            Seat::Here(here) => here.ask(ask),
+            Seat::There(there) => there.ask(ask),
         };
+        drop(waiting);
+        let (status, body) = answer?;
         if status.is_success() { Ok(Answer::new(body)) } else { Err(problem::read(status, &body)) }
     }
 }
@@ -220,11 +224,11 @@ fn is_alive(pid: u32) -> bool {
 /// Refuses brokers that are not the server's: it would answer for another cluster than the one that was meant.
 fn check_brokers(there: &There, needs: &Needs<'_>) -> Result<(), Failure> {
     let Some(kafka) = needs.kafka else { return Ok(()) };
-    if let Some((key, _)) = kafka.properties.first() {
-        let why = "the server has a Kafka client of its own; leave -X out";
-        return Err(Failure::Usage(format!("-X {key}: {why}")));
+    if let Some(flag) = kafka.client_flag() {
+        let why = "the server has a Kafka client of its own; leave it out";
+        return Err(Failure::Usage(format!("{flag}: {why}")));
     }
-    let Some(given) = &kafka.brokers else { return Ok(()) };
+    let Some(given) = kafka.brokers_given() else { return Ok(()) };
     let set = |text: &str| text.split(',').map(|broker| broker.trim().to_owned()).collect::<BTreeSet<_>>();
     let own = there.brokers();
     if own.is_some_and(|own| set(own) == set(given)) {

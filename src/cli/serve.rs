@@ -71,7 +71,7 @@ impl Serve {
         let looks = broker.is_some() && self.discovery_interval > Duration::ZERO;
         let mut control = opening::control(journal.clone(), broker);
         control.limits.second_look = self.second_look;
-        let hosting = Hosting::begin(control, self.kafka.brokers.clone(), dir, Some(public)).await?;
+        let hosting = Hosting::begin(control, self.kafka.brokers()?, dir, Some(public)).await?;
         let address = hosting.public.unwrap_or(hosting.private);
         tracing::info!("serving {} on http://{address}/v1/groups", dir.display());
         if looks {

@@ -194,7 +194,7 @@ impl KafkaBroker {
                 TopicLook { id: id.map_or(Seen::Absent, Seen::Known), partitions: Seen::Known(partitions.collect()) }
             }
             Err(code) if code.is_no_such_topic() => TopicLook { id: Seen::Absent, partitions: Seen::Absent },
-            Err(code) => failed_topic(&code),
+            Err(code) => failed_topic(&code.to_string()),
         }
     }
 }
@@ -215,11 +215,13 @@ impl Broker for KafkaBroker {
         let metadata = match left(until).and_then(|left| self.handle.metadata(first, left)) {
             Ok(metadata) => metadata,
             Err(code) => {
-                let topics = names.into_iter().map(|name| (name, failed_topic(&code))).collect();
-                let failed = Seen::Failed(code.to_string());
-                return look(failed, topics, Seen::Failed(code.to_string()));
+                let trouble = self.handle.trouble().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+                let why = format!("{code}{trouble}");
+                let topics = names.into_iter().map(|name| (name, failed_topic(&why))).collect();
+                return look(Seen::Failed(why.clone()), topics, Seen::Failed(why));
             }
         };
+        self.handle.forget_trouble();
         let cluster_id = self.handle.cluster_id().map_or(Seen::Absent, Seen::Known);
         if listed {
             let matched = |name: &TopicName| ask.topics.iter().any(|topic| topic.matches(name));
@@ -324,8 +326,8 @@ fn seen_or_absent(found: Result<i64, String>) -> Seen<Offset> {
     }
 }
 
-fn failed_topic(code: &Code) -> TopicLook {
-    TopicLook { id: Seen::Failed(code.to_string()), partitions: Seen::Failed(code.to_string()) }
+fn failed_topic(why: &str) -> TopicLook {
+    TopicLook { id: Seen::Failed(why.to_owned()), partitions: Seen::Failed(why.to_owned()) }
 }
 
 /// What is left of the time; none is a time-out.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 use crate::offset::Invalid;
 
@@ -51,7 +54,7 @@ const ALWAYS: [(&str, &str); 5] = [
 const UNLESS_GIVEN: [(&str, &str); 2] = [("reconnect.backoff.max.ms", "1000"), ("fetch.wait.max.ms", "100")];
 
 /// Ours to set: by [`ALWAYS`], by the group that reads, or by the brokers.
-const REFUSED: [(&str, &str); 12] = [
+pub(super) const REFUSED: [(&str, &str); 12] = [
     ("allow.auto.create.topics", "it is always false: asking about a topic must not make one"),
     ("auto.offset.reset", "it is always error: positions come from the journal"),
     ("enable.auto.commit", "it is always false: batches are committed to the journal"),
@@ -99,6 +102,20 @@ impl ClientConfig {
         &self.brokers
     }
 
+    /// Refuses what no client can be made of: more than this build can do, and files that are not there.
+    pub(super) fn check(&self) -> Result<(), ClientError> {
+        let failed = |(property, why): (&str, String)| ClientError {
+            brokers: self.brokers.clone(),
+            property: Some(property.to_owned()),
+            why,
+        };
+        check_build(&self.properties, cfg!(feature = "tls")).map_err(failed)?;
+        FILES.iter().try_for_each(|name| match self.properties.get(*name) {
+            Some(path) => check_file(path).map_err(|why| failed((name, why))),
+            None => Ok(()),
+        })
+    }
+
     /// All properties of a client: the given ones, then `own`, which decide.
     pub(super) fn properties<'a>(&'a self, own: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, &'a str> {
         let mut properties = BTreeMap::from(UNLESS_GIVEN);
@@ -120,6 +137,51 @@ impl fmt::Debug for ClientConfig {
     }
 }
 
+/// Properties that name a file, or a directory.
+const FILES: [&str; 5] =
+    ["ssl.ca.location", "ssl.certificate.location", "ssl.crl.location", "ssl.key.location", "ssl.keystore.location"];
+
+/// How a Java keystore begins.
+const JKS_MAGIC: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
+
+const NO_TLS: &str = "this tidelog is built without TLS: build it with --features tls";
+const NO_KERBEROS: &str =
+    "PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 are there; Kafka's default, GSSAPI (Kerberos), is not";
+
+/// What a build can't do: `tls` says whether it has TLS.
+fn check_build(properties: &BTreeMap<String, String>, tls: bool) -> Result<(), (&str, String)> {
+    let get = |name: &str| properties.get(name).map(|value| value.trim().to_ascii_uppercase());
+    let protocol = get("security.protocol").unwrap_or_default();
+    if !tls && matches!(protocol.as_str(), "SSL" | "SASL_SSL") {
+        return Err(("security.protocol", NO_TLS.to_owned()));
+    }
+    if let Some(name) = properties.keys().find(|name| !tls && name.starts_with("ssl.")) {
+        return Err((name, NO_TLS.to_owned()));
+    }
+    if !protocol.starts_with("SASL_") {
+        return Ok(());
+    }
+    match get("sasl.mechanisms").or_else(|| get("sasl.mechanism")).as_deref() {
+        None | Some("" | "GSSAPI") => Err(("sasl.mechanism", NO_KERBEROS.to_owned())),
+        Some("PLAIN") => Ok(()),
+        Some(_) if !tls => Err(("sasl.mechanism", NO_TLS.to_owned())),
+        Some(_) => Ok(()),
+    }
+}
+
+fn check_file(path: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{path}: {error}");
+    if path == "probe" || Path::new(path).is_dir() {
+        return Ok(());
+    }
+    let mut begin = Vec::new();
+    File::open(path).and_then(|file| file.take(4).read_to_end(&mut begin)).map_err(failed)?;
+    match begin == JKS_MAGIC {
+        true => Err(format!("{path}: a JKS keystore, which librdkafka can't read; make it PKCS12 or PEM")),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +194,38 @@ mod tests {
             assert!(error.to_string().contains(name), "{error}");
         }
         assert!(ClientConfig::new(" ").is_err());
+    }
+
+    #[test]
+    fn a_build_says_what_it_can_not_do() {
+        let check = |lines: &[(&str, &str)], tls| {
+            let properties = lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            check_build(&properties, tls).map_err(|(name, why)| format!("{name}: {why}"))
+        };
+        let scram = [("security.protocol", "SASL_PLAINTEXT"), ("sasl.mechanism", "SCRAM-SHA-256")];
+        for lines in
+            [&[("security.protocol", "sasl_ssl")][..], &[("security.protocol", "SSL")], &scram, &[("ssl.key.pem", "x")]]
+        {
+            let error = check(lines, false).unwrap_err();
+            assert!(error.starts_with(lines.last().unwrap().0) && error.contains("--features tls"), "{error}");
+        }
+        assert!(check(&scram, true).is_ok());
+        assert!(check(&[("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "plain")], false).is_ok());
+        for tls in [true, false] {
+            let error = check(&[("security.protocol", "sasl_plaintext")], tls).unwrap_err();
+            assert!(error.contains("GSSAPI"), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_are_there_and_no_java_keystores() {
+        let dir = tempfile::tempdir().unwrap();
+        let keystore = dir.path().join("a.jks");
+        std::fs::write(&keystore, [0xfe, 0xed, 0xfe, 0xed, 0, 0]).unwrap();
+        assert!(check_file(keystore.to_str().unwrap()).unwrap_err().contains("JKS"));
+        assert!(check_file(dir.path().to_str().unwrap()).is_ok());
+        let missing = check_file(dir.path().join("no.pem").to_str().unwrap()).unwrap_err();
+        assert!(missing.contains("no.pem: No such file"), "{missing}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
             &["consume", "-g", "g", "-t", "a", "--max-records", "0"],
             "'0' for '--max-records <N>': a whole number from 1 to",
         ),
-        (&["start", "g", "-t", "a", "-X", "foo=bar"], "-X foo: No such configuration property: \"foo\""),
+        (&["start", "g", "-t", "a", "-X", "foo=bar"], "property foo: No such configuration property: \"foo\""),
         (&["consume", "-g", "g", "-t", "a", "--format", "raw"], "COMMAND"),
         (&["consume", "-g", "g", "-t", "a", "--durability", "never"], "fsync"),
         (&["completions", "tcsh"], "tcsh"),
@@ -125,14 +125,14 @@ fn help_has_an_example_for_each_command() {
     let program = Program::new("127.0.0.1:1");
     let commands =
         ["consume", "serve", "start", "groups", "positions", "history", "batch", "losses", "entries", "mark"];
-    for command in commands.into_iter().chain(["rollback", "completions"]) {
+    for command in commands.into_iter().chain(["rollback", "import", "completions", "man"]) {
         let help = program.ok(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("tidelog {command}")), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
         // Those that own the journal, or need none, can't be sent elsewhere.
         assert_eq!(
             help.contains("--server <URL>"),
-            !["consume", "serve", "completions"].contains(&command),
+            !["consume", "serve", "import", "completions", "man"].contains(&command),
             "{command}"
         );
     }
@@ -337,6 +337,69 @@ fn messages_are_json_where_that_is_asked_for() {
     let err = program.fails(6, &["groups", "--log-format", "json"]);
     let line: Value = serde_json::from_str(err.trim()).unwrap_or_else(|error| panic!("{error}: {err}"));
     assert_eq!(line["level"], "ERROR");
+    // Each line of all that is said, also where the arguments are wrong.
+    for words in [
+        &["frobnicate", "--log-format", "json"][..],
+        &["--log-format=json", "positions"],
+        &["start", "g", "-t", "a", "--log-format", "json", "-X", "secret"],
+        &["start", "g", "-t", "a", "--log-format", "json", "-vv"],
+    ] {
+        let err = program.run(words).err;
+        let lines: Vec<Value> = err.lines().map(|line| serde_json::from_str(line).expect(&err)).collect();
+        assert!(lines.iter().all(|line| line["level"].is_string() && line["message"].is_string()), "{words:?}: {err}");
+        assert!(lines.iter().any(|line| line["level"] == "ERROR"), "{words:?}: {err}");
+        assert!(!err.contains("secret"), "{err}");
+    }
+    let help = program.run(&["--log-format", "json", "--help"]);
+    assert!(help.code == 0 && help.out.contains("Usage:") && help.err.is_empty(), "{help:?}");
+}
+
+#[test]
+fn the_manual_names_every_command() {
+    use clap::CommandFactory as _;
+    let program = Program::new("127.0.0.1:1");
+    let page = program.ok(&["man"]);
+    std::fs::create_dir(program.path("man1")).expect("a directory can be made");
+    program.ok(&["man", "man1"]);
+    for command in tidelog::cli::Cli::command().get_subcommands() {
+        let name = command.get_name();
+        assert!(page.contains(&format!("tidelog\\-{name}(1)")), "{name} is not in {page}");
+        let page = std::fs::read_to_string(program.path(&format!("man1/tidelog-{name}.1"))).expect(name);
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(name), "{page}");
+    }
+    assert!(std::fs::read_to_string(program.path("man1/tidelog.1")).is_ok());
+    let err = program.fails(1, &["man", "nowhere"]);
+    assert!(err.contains("nowhere"), "{err}");
+}
+
+#[test]
+fn a_properties_file_that_is_wrong_is_refused_by_name() {
+    let program = Program::new("127.0.0.1:1");
+    let file = program.path("client.properties");
+    let long = "client.id=a\n".repeat(1_000_000);
+    let jaas = "sasl.mechanism=PLAIN\nsasl.jaas.config=o.PlainLoginModule required username=\"u\" password=\"secret;\n";
+    for (text, said) in [
+        (&b"client.id=\xff"[..], "not UTF-8"),
+        (b"ssl.truststore.location=a.jks\nssl.truststore.password=secret", "no JKS truststore"),
+        (b"ssl.provider=secret", "property \"ssl.provider\": librdkafka has nothing like it"),
+        (b"security.protocol=SASL_PLAINTEXT\nsasl.username=u\nsasl.password=secret", "sasl.mechanism: PLAIN, SCRAM"),
+        (jaas.as_bytes(), "a quote is never closed"),
+        (b"socket.timeout.ms=soon", "socket.timeout.ms"),
+        (b"x=\\u12", "line \"1\""),
+        (long.as_bytes(), "at most 1048576 bytes"),
+    ] {
+        std::fs::write(&file, text).expect("a file can be written");
+        let err = program.fails(2, &["start", "g", "-t", "a", "--kafka-config", "client.properties"]);
+        assert!(err.contains(said) && !err.contains("secret"), "{said}: {err}");
+        assert!(!program.path("journal").exists());
+    }
+    let err = program.fails(2, &["start", "g", "-t", "a", "--kafka-config", "nowhere"]);
+    assert!(err.contains("--kafka-config nowhere: No such file"), "{err}");
+    std::fs::write(&file, "client.id=a").expect("a file can be written");
+    let err = program.fails(2, &["serve", "--kafka-config", "client.properties"]);
+    assert!(err.contains("no bootstrap.servers"), "{err}");
+    let err = program.fails(2, &["start", "g", "-t", "a", "-X", "group.id=x"]);
+    assert!(err.contains("group.id"), "{err}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn offsets_by_time_and_committed_offsets() {
 /// C26b: another broker's partitions, the leader being dead, are failed, in time; the rest is known.
 #[test]
 fn a_partition_without_a_leader_is_failed_and_the_rest_is_known() {
-    let kafka = TestKafka::start(crate::kafka::Options { nodes: 2, config: &[] });
+    let kafka = TestKafka::start(crate::kafka::Options { nodes: 2, ..crate::kafka::Options::default() });
     let topic = kafka.unique("led");
     kafka.create_topic_on(&topic, &[&[1], &[2]], &[]);
     let broker = broker(&kafka);

@@ -252,7 +252,7 @@ fn a_server_has_kafka_follow_and_sets_it_again_by_the_rollbacks_seq() {
 /// Kafka is gone: commits go on, the end is within its bound, and what was not told is told by the next process.
 #[test]
 fn a_broker_that_is_gone_fails_no_commit() {
-    let kafka = TestKafka::start(crate::kafka::Options { nodes: 1, config: &[] });
+    let kafka = TestKafka::start(crate::kafka::Options::default());
     let (topic, group) = ("gone", "gone-group");
     kafka.create_topic(topic, 1, &[]);
     kafka.produce(topic, 0, 10);

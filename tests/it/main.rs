@@ -7,7 +7,11 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_consume;
 #[cfg(feature = "cli")]
+mod cli_offsets;
+#[cfg(feature = "cli")]
 mod cli_server;
+#[cfg(feature = "cli")]
+mod cli_terminal;
 #[cfg(feature = "server")]
 mod contract;
 mod crash;
@@ -36,6 +40,8 @@ mod kafka_mock;
 mod kafka_offsets;
 #[cfg(feature = "kafka")]
 mod kafka_running;
+#[cfg(feature = "tls")]
+mod kafka_tls;
 #[cfg(feature = "cli")]
 mod kill;
 #[cfg(feature = "cli")]
@@ -49,6 +55,8 @@ mod reading;
 mod readme;
 #[cfg(feature = "cli")]
 mod real;
+#[cfg(feature = "cli")]
+mod real_csv;
 mod results;
 #[cfg(feature = "kafka")]
 mod results_kill;

@@ -34,7 +34,7 @@ fn assert_in_range((status, answer): &(u16, Value)) {
 #[test]
 fn a_broker_goes_away_and_comes_back() {
     let config = [("broker.session.timeout.ms", "3000"), ("broker.heartbeat.interval.ms", "500")];
-    let kafka = TestKafka::start(Options { nodes: 2, config: &config });
+    let kafka = TestKafka::start(Options { nodes: 2, config: &config, ..Options::default() });
     leader_changes_during_a_start_and_without_one_there_is_no_verdict(&kafka);
     a_consumer_waits_half_a_minute_and_goes_on(&kafka);
 }

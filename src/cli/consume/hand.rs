@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 
@@ -131,7 +131,8 @@ pub struct Progress {
     batches: u64,
     records: u64,
     newest: BatchNumber,
-    told: u64,
+    /// The batches and the records that were told, and when.
+    told: (u64, u64, Instant),
 }
 
 impl Progress {
@@ -141,7 +142,7 @@ impl Progress {
     /// Nothing so far. It is told on a terminal, or where it was asked for.
     pub fn new(group: Group, asked_for: bool) -> Self {
         let wanted = asked_for || io::stderr().is_terminal();
-        Progress { group, wanted, batches: 0, records: 0, newest: BatchNumber::ZERO, told: 0 }
+        Progress { group, wanted, batches: 0, records: 0, newest: BatchNumber::ZERO, told: (0, 0, Instant::now()) }
     }
 
     /// A batch more.
@@ -153,13 +154,16 @@ impl Progress {
 
     /// Tells, if there is something new; at the end in any case.
     pub fn tell(&mut self, end: bool) {
-        if !self.wanted || (self.batches == self.told && !end) {
+        let (batches, records, since) = self.told;
+        if !self.wanted || (self.batches == batches && !end) {
             return;
         }
-        self.told = self.batches;
+        let rate = (self.records - records) as f64 / since.elapsed().as_secs_f64().max(0.001);
+        self.told = (self.batches, self.records, Instant::now());
         let Progress { group, batches, records, newest, .. } = self;
+        let rate = if end { String::new() } else { format!(", {rate:.0} a second") };
         tracing::info!(
-            "group {group}: {batches} batches with {records} records committed, the newest is batch {newest}"
+            "group {group}: {batches} batches with {records} records committed{rate}, the newest is batch {newest}"
         );
     }
 }

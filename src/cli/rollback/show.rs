@@ -71,6 +71,20 @@ pub fn why_not(plan: &PlanAnswer) -> String {
     }
 }
 
+/// Where each partition would go, as Kafka's own tool writes and reads it; what can't be moved is left out, and said.
+pub fn csv(out: &mut Out, plan: &PlanAnswer) -> Result<(), Failure> {
+    for partition in &plan.partitions {
+        let (topic, number) = (&partition.topic, partition.partition.to_string());
+        if partition.outcome.is_unmovable() {
+            let why = partition.outcome.as_str();
+            tracing::warn!("{topic}/{number} is left out: it is {why}, and has no target");
+        } else {
+            out.csv([topic.as_str(), &number, &partition.start.to_string()])?;
+        }
+    }
+    Ok(())
+}
+
 /// What executing came to.
 pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Result<(), Failure> {
     let Some(seq) = executed.seq else {

@@ -1,11 +1,13 @@
 //! The targets of a rollback as flags, with the words of Kafka's own tool where it has them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::offset::{BatchNumber, Offset, Seq, Timestamp};
+use crate::cli::offsets_file;
+use crate::offset::{BatchNumber, Group, Offset, Seq, Timestamp};
 use crate::rollback::{Edge, Target, parse_duration};
 
 /// Exactly one of them is given.
@@ -58,21 +60,28 @@ struct One {
     /// To the first record that is at most so old, such as P1DT2H, by the records' own time
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     by_duration: Option<Duration>,
+    /// To the offsets in this file, or on standard input for -: lines topic,partition,offset, or with the group in front,
+    /// as kafka-consumer-groups writes them; partitions that it does not name stay
+    #[arg(long, value_name = "CSV")]
+    from_file: Option<PathBuf>,
 }
 
 impl TargetArgs {
     /// Whether any is given.
     pub fn is_given(&self) -> bool {
-        self.first().is_some() || self.before || self.after
+        self.first().is_some() || self.one.from_file.is_some() || self.before || self.after
     }
 
-    /// The target.
-    pub fn target(&self) -> Result<Target, Failure> {
+    /// The target of `group`; a file is read for it.
+    pub fn target(&self, group: &Group) -> Result<Target, Failure> {
         if (self.before || self.after) && self.one.to_batch.is_none() {
             return Err(Failure::Usage("--before and --after go with --to-batch only".to_owned()));
         }
+        if let Some(path) = &self.one.from_file {
+            return offsets_file::read("--from-file", path, group).map(Target::Offsets);
+        }
         self.first().ok_or_else(|| {
-            Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, --to-datetime, --by-duration, or --plan FILE".to_owned())
+            Failure::Usage("where to? give one of --to-batch, --to-commit-time, --to-mark, --to-seq, --undo, --to-earliest, --to-latest, --to-offset, --shift-by, --to-datetime, --by-duration, --from-file, or --plan FILE".to_owned())
         })
     }
 

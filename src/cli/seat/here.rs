@@ -11,6 +11,7 @@ use tower::ServiceExt;
 use super::{Ask, Needs, Runtime};
 use crate::broker::Broker;
 use crate::cli::exit::Failure;
+use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::control::Control;
 use crate::journal::Journal;
@@ -31,7 +32,7 @@ impl Here {
         let mut control = opening::control(journal, broker);
         control.limits = needs.limits;
         let since = control.journal.with_state(|state| state.seq);
-        let brokers = needs.kafka.and_then(|kafka| kafka.brokers.clone());
+        let brokers = needs.kafka.map(KafkaArgs::brokers).transpose()?.flatten();
         Ok(Here { app: App::new(control.clone(), brokers), runtime: Runtime::new()?, control, since })
     }
 

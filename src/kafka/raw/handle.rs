@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::catch_unwind;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka_sys as sys;
@@ -18,7 +18,10 @@ const DESTROY_WAIT: Duration = Duration::from_secs(3);
 const TOLD_AGAIN: Duration = Duration::from_secs(5);
 
 /// A client. All of librdkafka's functions on it may be called from any thread.
-pub(in crate::kafka) struct Handle(NonNull<sys::rd_kafka_t>);
+pub(in crate::kafka) struct Handle(NonNull<sys::rd_kafka_t>, Arc<Trouble>);
+
+/// What went wrong last with a connection, as librdkafka's log tells it: a request that waits for one only times out.
+type Trouble = Mutex<Option<String>>;
 
 // SAFETY: librdkafka's clients are thread-safe by their documentation.
 unsafe impl Send for Handle {}
@@ -28,6 +31,7 @@ impl Handle {
     /// A client of the consumer kind, which asks as well as it reads.
     pub(in crate::kafka) fn new(config: &ClientConfig, own: &[(&str, &str)]) -> Result<Handle, ClientError> {
         let failed = |why: String| ClientError { brokers: config.brokers().to_owned(), property: None, why };
+        config.check()?;
         // SAFETY: makes a new object, ours until `rd_kafka_new` takes it.
         let conf = unsafe { sys::rd_kafka_conf_new() };
         let mut background_callbacks = false;
@@ -40,14 +44,21 @@ impl Handle {
             background_callbacks |= value.eq_ignore_ascii_case("OAUTHBEARER");
         }
         let mut text = [0; 512];
-        // SAFETY: `conf` belongs to librdkafka if and only if it returns a client.
+        let trouble = Arc::new(Trouble::default());
+        let opaque = Arc::into_raw(Arc::clone(&trouble));
+        // SAFETY: `conf` belongs to librdkafka if and only if it returns a client; the log's share of `trouble` is given
+        // back once there is no client that logs.
         let client = unsafe {
             sys::rd_kafka_conf_set_log_cb(conf, Some(log));
+            sys::rd_kafka_conf_set_opaque(conf, opaque.cast_mut().cast());
             let kind = sys::rd_kafka_type_t::RD_KAFKA_CONSUMER;
             let client = sys::rd_kafka_new(kind, conf, text.as_mut_ptr(), text.len());
-            NonNull::new(client).ok_or_else(|| sys::rd_kafka_conf_destroy(conf))
+            NonNull::new(client).ok_or_else(|| {
+                sys::rd_kafka_conf_destroy(conf);
+                drop(Arc::from_raw(opaque));
+            })
         };
-        let handle = client.map(Handle).map_err(|()| failed(shown(&text)))?;
+        let handle = client.map(|client| Handle(client, trouble)).map_err(|()| failed(shown(&text)))?;
         if background_callbacks {
             // SAFETY: a live client; tokens are then refreshed on librdkafka's own thread.
             let enabled = unsafe { sys::rd_kafka_sasl_background_callbacks_enable(handle.as_ptr()) };
@@ -59,6 +70,16 @@ impl Handle {
     /// For librdkafka's functions; valid as long as the handle.
     pub(super) fn as_ptr(&self) -> *mut sys::rd_kafka_t {
         self.0.as_ptr()
+    }
+
+    /// The newest trouble with a connection that is not forgotten, if any: an address, and what it refused.
+    pub(in crate::kafka) fn trouble(&self) -> Option<String> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets it: somebody answers.
+    pub(in crate::kafka) fn forget_trouble(&self) {
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -72,7 +93,12 @@ impl Drop for Handle {
             fn destroy(self) {
                 // SAFETY: the last owner; all that was made from it holds the `Arc` around the handle. It never joined a
                 // group, so there is nothing to leave.
-                unsafe { sys::rd_kafka_destroy_flags(self.0.as_ptr(), sys::RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE) };
+                unsafe {
+                    let trouble: *const Trouble = sys::rd_kafka_opaque(self.0.as_ptr()).cast();
+                    sys::rd_kafka_destroy_flags(self.0.as_ptr(), sys::RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+                    // The log's share.
+                    drop(Arc::from_raw(trouble));
+                }
             }
         }
         let (done, wait) = mpsc::channel();
@@ -104,6 +130,18 @@ fn set(conf: *mut sys::rd_kafka_conf_t, name: &str, value: &str) -> Result<(), S
     }
 }
 
+/// Whether librdkafka knows a property of this name, of a client or of a topic.
+pub(in crate::kafka) fn is_property(name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: the object is ours, and not used afterwards; no value asks for the default.
+    unsafe {
+        let conf = sys::rd_kafka_conf_new();
+        let set = sys::rd_kafka_conf_set(conf, name.as_ptr(), ptr::null(), ptr::null_mut(), 0);
+        sys::rd_kafka_conf_destroy(conf);
+        set != sys::rd_kafka_conf_res_t::RD_KAFKA_CONF_UNKNOWN
+    }
+}
+
 /// The text in a buffer that librdkafka filled.
 fn shown(text: &[c_char]) -> String {
     let bytes: Vec<u8> = text.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
@@ -111,12 +149,20 @@ fn shown(text: &[c_char]) -> String {
 }
 
 /// Takes librdkafka's log lines, on its threads.
-unsafe extern "C" fn log(_: *const sys::rd_kafka_t, level: c_int, facility: *const c_char, text: *const c_char) {
+unsafe extern "C" fn log(client: *const sys::rd_kafka_t, level: c_int, facility: *const c_char, text: *const c_char) {
     // SAFETY: both are texts that live as long as the call.
     let (facility, text) = unsafe { (CStr::from_ptr(facility), CStr::from_ptr(text)) };
+    // SAFETY: a client that logs is live, and so is its share of the trouble; without a client there is none.
+    let trouble = unsafe { (!client.is_null()).then(|| sys::rd_kafka_opaque(client).cast::<Trouble>().as_ref()) };
     // A panic must not reach C.
     let _ = catch_unwind(|| {
         let (facility, text) = (facility.to_string_lossy(), text.to_string_lossy());
+        if let (Some(Some(trouble)), "FAIL") = (trouble, &*facility) {
+            // Without the thread's name in front, and how long it took behind.
+            let said = text.split_once("]: ").map_or(&*text, |(_, said)| said);
+            let said = said.rsplit_once(" (after ").map_or(said, |(said, _)| said);
+            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.to_owned());
+        }
         match level {
             // A broker that is gone is told ten times a second, in words that differ by a number.
             0..=4 if is_repeated(&facility) => tracing::debug!(target: "librdkafka", "{facility}: {text}"),

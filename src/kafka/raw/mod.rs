@@ -9,7 +9,7 @@ mod pending;
 mod reader;
 
 pub(super) use self::error::Code;
-pub(super) use self::handle::Handle;
+pub(super) use self::handle::{Handle, is_property};
 pub(super) use self::list::PartitionList;
 pub(super) use self::message::{Headers, Message};
 use self::pending::Pending;

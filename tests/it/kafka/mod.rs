@@ -8,6 +8,8 @@ mod groups;
 mod jvm;
 mod node;
 mod records;
+#[cfg(feature = "tls")]
+pub mod secure;
 mod topics;
 
 use std::fs;
@@ -41,11 +43,13 @@ pub struct Options<'a> {
     pub nodes: i32,
     /// Lines for each broker's server.properties; they win over the harness's own.
     pub config: &'a [(&'a str, &'a str)],
+    /// A listener more on each broker, by TLS and SASL, with the certificate and key in this file.
+    pub secure: Option<&'a Path>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { nodes: 1, config: &[] }
+        Options { nodes: 1, config: &[], secure: None }
     }
 }
 
@@ -129,6 +133,12 @@ impl TestKafka {
     /// `bootstrap.servers` of this cluster.
     pub fn brokers(&self) -> String {
         addresses(&self.nodes).join(",")
+    }
+
+    /// `bootstrap.servers` of the listeners with TLS and SASL.
+    #[cfg(feature = "tls")]
+    pub fn secure_brokers(&self) -> String {
+        self.nodes.iter().map(Node::secure_address).collect::<Vec<_>>().join(",")
     }
 
     /// The id that this cluster was formatted with.

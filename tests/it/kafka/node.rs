@@ -33,10 +33,17 @@ const CONFIG: &[(&str, &str)] = &[
     ("auto.create.topics.enable", "true"),
 ];
 
+/// Who may use the listener with TLS and SASL.
+pub const USER: &str = "alice";
+/// By this password.
+pub const PASSWORD: &str = "alice-password-17";
+
 /// A broker's place; the process may be running or not.
 pub struct Node {
     id: i32,
     port: u16,
+    /// Of the listener with TLS and SASL.
+    secure: Option<u16>,
     properties: PathBuf,
     data: PathBuf,
     process: Mutex<Option<Jvm>>,
@@ -53,6 +60,7 @@ impl Node {
             let node = Node {
                 id,
                 port: free_port(),
+                secure: options.secure.map(|_| free_port()),
                 properties: dir.join(format!("{id}.properties")),
                 data: dir.join(format!("{id}")),
                 process: Mutex::new(None),
@@ -81,6 +89,20 @@ impl Node {
         // processes that share two cores a second's silence is no death.
         let session = if options.nodes == 1 { 1_000 } else { 3_000 };
         lines += &format!("broker.session.timeout.ms={session}\n");
+        if let (Some(port), Some(file)) = (self.secure, options.secure) {
+            let security = "org.apache.kafka.common.security";
+            lines += &format!(
+                "listeners=BROKER://127.0.0.1:{0}{listener},SECURE://127.0.0.1:{port}\n\
+                 advertised.listeners=BROKER://127.0.0.1:{0},SECURE://127.0.0.1:{port}\n\
+                 listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL\n\
+                 ssl.keystore.type=PEM\nssl.keystore.location={1}\nsasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256\n\
+                 listener.name.secure.plain.sasl.jaas.config={security}.plain.PlainLoginModule required \
+                 user_{USER}=\"{PASSWORD}\";\n\
+                 listener.name.secure.scram-sha-256.sasl.jaas.config={security}.scram.ScramLoginModule required;\n",
+                self.port,
+                file.display()
+            );
+        }
         // Of two lines with the same key the later one counts.
         for (key, value) in CONFIG.iter().chain(options.config) {
             lines += &format!("{key}={value}\n");
@@ -91,7 +113,9 @@ impl Node {
     pub fn format(&self, cluster_id: &str) -> Jvm {
         // With `-t ID` one id in 64 is taken for an option, as it begins with a dash.
         let id = format!("--cluster-id={cluster_id}");
-        Jvm::start("kafka.tools.StorageTool", &["format", &id, "-c", self.properties()])
+        let scram = format!("SCRAM-SHA-256=[name={USER},password={PASSWORD}]");
+        let user: &[&str] = if self.secure.is_some() { &["--add-scram", &scram] } else { &[] };
+        Jvm::start("kafka.tools.StorageTool", &[&["format", &id, "-c", self.properties()], user].concat())
     }
 
     pub fn id(&self) -> i32 {
@@ -100,6 +124,11 @@ impl Node {
 
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    #[cfg(feature = "tls")]
+    pub fn secure_address(&self) -> String {
+        format!("127.0.0.1:{}", self.secure.expect("the cluster was asked for secure listeners"))
     }
 
     pub fn data(&self) -> &Path {
