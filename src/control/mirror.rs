@@ -37,6 +37,8 @@ pub struct Mirror(Arc<Inner>);
 struct Inner {
     followers: Mutex<BTreeMap<Group, Arc<Follower>>>,
     keeper: Mutex<Weak<Keeper>>,
+    /// The journal's newest entry when keeping began.
+    since: Mutex<Option<Seq>>,
 }
 
 /// The Kafka group that follows one group.
@@ -64,6 +66,8 @@ struct Written {
 pub struct MirrorStatus {
     /// When Kafka was last told all positions; none if this process has told none yet.
     pub written_at: Option<Timestamp>,
+    /// The newest entry of the group then.
+    pub told: Option<Seq>,
     /// Why the newest write failed.
     pub error: Option<String>,
     /// Writes that failed.
@@ -91,6 +95,13 @@ impl Mirror {
         lock(&self.0.followers).get(group).map(|follower| lock(&follower.status).clone()).unwrap_or_default()
     }
 
+    /// Whether this process is still to tell Kafka positions of `group`, whose newest entry is `newest`.
+    pub fn is_pending(&self, group: &Group, newest: Seq) -> bool {
+        let status = self.status(group);
+        let told = status.told.or(*lock(&self.0.since));
+        status.error.is_some() || told.is_some_and(|told| newest > told)
+    }
+
     /// Keeps Kafka's offsets behind all groups of `control`'s journal, from its next entry on, until what is returned is
     /// dropped by all who called this; none without a broker. What Kafka holds before a group's next entry is left as it
     /// is: a start compares with it.
@@ -100,7 +111,9 @@ impl Mirror {
         if let Some(kept) = keeper.upgrade() {
             return Some(Kept::of(kept));
         }
-        let kept = Arc::new(Keeper::begin(self.clone(), control.clone())?);
+        let since = control.journal.with_state(|state| state.seq);
+        let kept = Arc::new(Keeper::begin(self.clone(), control.clone(), since)?);
+        *lock(&self.0.since) = Some(since);
         *keeper = Arc::downgrade(&kept);
         Some(Kept::of(kept))
     }
@@ -135,10 +148,11 @@ impl Mirror {
         loop {
             let Some(due) = due(control, group, &mut written) else { return Ok(Seq::MAX) };
             if due.offsets.is_empty() {
+                lock(&follower.status).told = Some(due.seq);
                 return Ok(due.seq);
             }
             match write(control, broker, &mut written, &due) {
-                Ok(()) => follower.worked(control, group, &mut written),
+                Ok(()) => follower.worked(control, group, &mut written, due.seq),
                 Err(why) => {
                     follower.failed(group, &due.kafka_group, &mut written, why);
                     return Err(NotYet);
@@ -157,10 +171,10 @@ impl Mirror {
 struct NotYet;
 
 impl Follower {
-    fn worked(&self, control: &Control, group: &Group, written: &mut Written) {
+    fn worked(&self, control: &Control, group: &Group, written: &mut Written, told: Seq) {
         written.again = None;
         let mut status = lock(&self.status);
-        status.written_at = Some((control.clock)());
+        (status.written_at, status.told) = (Some((control.clock)()), Some(told));
         if status.error.take().is_some() {
             tracing::info!("Kafka's committed offsets follow group {group} again");
         }

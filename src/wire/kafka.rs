@@ -69,7 +69,7 @@ pub struct MirrorAnswer {
 
 impl From<MirrorStatus> for MirrorAnswer {
     fn from(status: MirrorStatus) -> Self {
-        let MirrorStatus { written_at, error, failures } = status;
+        let MirrorStatus { written_at, told: _, error, failures } = status;
         MirrorAnswer { written_at, error, failures: Count(failures) }
     }
 }

@@ -36,9 +36,8 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// None where the system gives no thread, which is told.
-    pub(super) fn begin(mirror: Mirror, control: Control) -> Option<Keeper> {
+    pub(super) fn begin(mirror: Mirror, control: Control, since: Seq) -> Option<Keeper> {
         let stop = Arc::new(AtomicBool::new(false));
-        let since = control.journal.with_state(|state| state.seq);
         let (told, again) = (BTreeMap::new(), Instant::now() + AGAIN);
         let mut rounds = Rounds { mirror, control, stop: Arc::clone(&stop), since, seen: since, told, again };
         match thread::Builder::new().name("kafka-mirror".to_owned()).spawn(move || rounds.run()) {

@@ -246,6 +246,16 @@ fn an_older_copy_of_the_journal_is_told_from_what_kafka_holds() {
     assert_eq!(behind(), 1);
     hold(5_000);
     assert_eq!(behind(), 0, "above the log's end it is of another topic");
+    // Nor where this process has not told Kafka yet what came since it began.
+    hold(900);
+    assert_eq!(behind(), 1);
+    *lock(&world.control.mirror.0.since) = Some(newest(&world));
+    assert_eq!(behind(), 1);
+    world.commit_to("t", 120);
+    assert_eq!(behind(), 0);
+    assert!(follow(&world));
+    hold(900);
+    assert_eq!(behind(), 1);
 }
 
 #[test]

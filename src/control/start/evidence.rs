@@ -144,7 +144,8 @@ impl Evidence {
         deadline: Duration,
     ) -> Self {
         let partitions: BTreeSet<_> = self.observed.positions.iter().map(|(at, _, _)| at).collect();
-        if partitions.is_empty() || control.mirror.status(&request.group).error.is_some() {
+        let newest = control.journal.with_state(|state| state.groups.get(&request.group).map(|group| group.seq));
+        if partitions.is_empty() || newest.is_some_and(|newest| control.mirror.is_pending(&request.group, newest)) {
             return self;
         }
         if let Some(name) = kafka_group(control, request) {
