@@ -263,6 +263,10 @@ impl fmt::Display for Member {
 ///         to.keys().map(|at| (at.clone(), Ok(()))).collect()
 ///     }
 ///
+///     fn cluster_id(&self, _: Duration) -> Seen<String> {
+///         Seen::Absent
+///     }
+///
 ///     fn members(&self, _: &str, _: Duration) -> Seen<Vec<Member>> {
 ///         Seen::Known(Vec::new())
 ///     }
@@ -302,6 +306,9 @@ pub trait Broker: Send + Sync {
         offsets: &BTreeMap<TopicPartition, Offset>,
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Result<(), String>>;
+
+    /// The cluster that the client is connected to at present; absent where the broker gives no id.
+    fn cluster_id(&self, deadline: Duration) -> Seen<String>;
 
     /// The live members of Kafka's group of this name, of whichever protocol; none for a group that Kafka does not know.
     fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>>;

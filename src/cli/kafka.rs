@@ -83,11 +83,6 @@ impl KafkaArgs {
         Ok(self.config()?.map(|config| config.brokers().to_owned()))
     }
 
-    /// The brokers of the flag, or of the environment.
-    pub fn brokers_given(&self) -> Option<&str> {
-        self.brokers.as_deref()
-    }
-
     /// Whether there is anything to reach Kafka by.
     pub fn is_given(&self) -> bool {
         self.brokers.is_some() || self.client.kafka_config.is_some()
@@ -95,12 +90,10 @@ impl KafkaArgs {
 
     /// A flag that is about this process's own client.
     pub fn client_flag(&self) -> Option<String> {
-        let property = self.client.properties.iter().map(|property| match &property.0 {
+        self.client.properties.first().map(|property| match &property.0 {
             Some((key, _)) => format!("-X {key}"),
             None => "-X".to_owned(),
-        });
-        let file = self.client.kafka_config.iter().map(|path| format!("--kafka-config {}", path.display()));
-        property.chain(file).next()
+        })
     }
 
     /// Brokers and properties, which the command can't do without.

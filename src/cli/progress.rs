@@ -79,7 +79,9 @@ pub(super) struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        erase(&mut SHOWN.lock().unwrap_or_else(PoisonError::into_inner));
+        // Held over the write, so that no line comes between.
+        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        erase(&mut shown);
         io::stderr().write(bytes)
     }
 

@@ -228,7 +228,9 @@ fn check_brokers(there: &There, needs: &Needs<'_>) -> Result<(), Failure> {
         let why = "the server has a Kafka client of its own; leave it out";
         return Err(Failure::Usage(format!("{flag}: {why}")));
     }
-    let Some(given) = kafka.brokers_given() else { return Ok(()) };
+    // Of a file only the brokers count, as the server reaches them its own way.
+    let Some(given) = kafka.brokers()? else { return Ok(()) };
+    let given = given.as_str();
     let set = |text: &str| text.split(',').map(|broker| broker.trim().to_owned()).collect::<BTreeSet<_>>();
     let own = there.brokers();
     if own.is_some_and(|own| set(own) == set(given)) {

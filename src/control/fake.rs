@@ -125,6 +125,7 @@ pub struct FakeBroker {
 pub struct FakeGroups {
     pub committed: BTreeMap<(String, TopicPartition), Offset>,
     pub members: Seen<Vec<Member>>,
+    pub cluster_id: Seen<String>,
     /// Topics whose offsets it refuses to set.
     pub refuses: BTreeSet<TopicName>,
     /// The offsets of each request to set some.
@@ -136,7 +137,8 @@ pub struct FakeGroups {
 impl Default for FakeGroups {
     fn default() -> Self {
         let (committed, refuses, writes) = Default::default();
-        FakeGroups { committed, members: Seen::Known(Vec::new()), refuses, writes, during: None }
+        let members = Seen::Known(Vec::new());
+        FakeGroups { committed, members, cluster_id: Seen::Absent, refuses, writes, during: None }
     }
 }
 
@@ -246,6 +248,10 @@ impl Broker for FakeBroker {
             done.insert(at.clone(), if refused { Err("unknown member".to_owned()) } else { Ok(()) });
         }
         done
+    }
+
+    fn cluster_id(&self, _deadline: Duration) -> Seen<String> {
+        self.kafka.lock().unwrap().cluster_id.clone()
     }
 
     fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {

@@ -18,14 +18,19 @@ use self::keeper::Keeper;
 pub use self::keeper::Kept;
 pub use self::set::{KafkaSet, SetError, set_kafka};
 pub(super) use self::set::{members_text, newest_result, not_followed, unknown_text};
-use crate::broker::{Ask, Broker, TopicSelector};
-use crate::control::Control;
-use crate::offset::{Epoch, Group, Isolation, Offset, Seq, Timestamp, TopicName, TopicPartition};
+use crate::broker::{Broker, Seen};
+use crate::control::{Control, Limits};
+use crate::offset::{BatchNumber, Epoch, Group, Offset, Seq, Timestamp, TopicName, TopicPartition};
+use crate::positions::GroupState;
 
-/// The first pause after a write that failed; it doubles up to [`BACK_OFF_MAX`].
+/// The first pause after a partition was refused; it doubles up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// The longest such pause.
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
+/// How long a process that did one thing waits with its end for Kafka.
+const LAST_DEADLINE: Duration = Duration::from_secs(3);
+/// How long a write may take after one that failed.
+const RETRY_DEADLINE: Duration = Duration::from_secs(2);
 /// Failed partitions that a warning names.
 const NAMED: usize = 3;
 
@@ -55,10 +60,10 @@ struct Written {
     kafka_group: String,
     /// Each with the incarnation of its topic: Kafka forgets the offsets of a topic that is deleted.
     offsets: BTreeMap<TopicPartition, (u32, Offset)>,
-    /// The group's cluster that the broker is known to belong to.
+    /// The group's cluster then.
     cluster_id: Option<String>,
-    /// When a write that failed may be tried again, and the pause before that.
-    again: Option<(Instant, Duration)>,
+    /// What Kafka has refused: when it is tried again, and the pause before that.
+    aside: BTreeMap<TopicPartition, (Instant, Duration)>,
 }
 
 /// How the mirror of a group is doing in this process.
@@ -66,7 +71,7 @@ struct Written {
 pub struct MirrorStatus {
     /// When Kafka was last told all positions; none if this process has told none yet.
     pub written_at: Option<Timestamp>,
-    /// The newest entry of the group then.
+    /// The group's newest entry of which Kafka was told what it takes.
     pub told: Option<Seq>,
     /// Why the newest write failed.
     pub error: Option<String>,
@@ -97,14 +102,13 @@ impl Mirror {
 
     /// Whether this process is still to tell Kafka positions of `group`, whose newest entry is `newest`.
     pub fn is_pending(&self, group: &Group, newest: Seq) -> bool {
-        let status = self.status(group);
-        let told = status.told.or(*lock(&self.0.since));
-        status.error.is_some() || told.is_some_and(|told| newest > told)
+        let told = self.status(group).told.or(*lock(&self.0.since));
+        told.is_some_and(|told| newest > told)
     }
 
     /// Keeps Kafka's offsets behind all groups of `control`'s journal, from its next entry on, until what is returned is
     /// dropped by all who called this; none without a broker. What Kafka holds before a group's next entry is left as it
-    /// is: a start compares with it.
+    /// is, as a start compares with it; but a rollback that nobody has picked up is told, as whoever made it may not have.
     pub fn keep(&self, control: &Control) -> Option<Kept> {
         control.broker.as_ref()?;
         let mut keeper = lock(&self.0.keeper);
@@ -122,6 +126,7 @@ impl Mirror {
     /// thing and ends. What fails is a warning.
     pub fn catch_up(&self, control: &Control, since: Seq) {
         let Some(broker) = &control.broker else { return };
+        let control = &Control { limits: Limits { deadline: LAST_DEADLINE, ..control.limits }, ..control.clone() };
         for (group, _) in changed(control, |_| since) {
             // Told already; the next commit of the group tries again.
             let _ = self.follow(control, &**broker, &group);
@@ -138,67 +143,67 @@ impl Mirror {
         Arc::clone(lock(&self.0.followers).entry(group.clone()).or_default())
     }
 
-    /// Tells Kafka the positions of `group`; the seq of the group that it knows then.
+    /// Tells Kafka the positions of `group`; the seq of the group that it knows then, if it takes all of them.
     fn follow(&self, control: &Control, broker: &dyn Broker, group: &Group) -> Result<Seq, NotYet> {
         let follower = self.follower(group);
         let mut written = lock(&follower.turn);
-        if written.again.is_some_and(|(when, _)| Instant::now() < when) {
-            return Err(NotYet);
-        }
         loop {
             let Some(due) = due(control, group, &mut written) else { return Ok(Seq::MAX) };
-            if due.offsets.is_empty() {
-                lock(&follower.status).told = Some(due.seq);
-                return Ok(due.seq);
-            }
-            match write(control, broker, &mut written, &due) {
-                Ok(()) => follower.worked(control, group, &mut written, due.seq),
-                Err(why) => {
-                    follower.failed(group, &due.kafka_group, &mut written, why);
-                    return Err(NotYet);
-                }
+            if !due.offsets.is_empty() {
+                // A group that has failed does not hold the others up as long once more.
+                let patience = if written.aside.is_empty() { Duration::MAX } else { RETRY_DEADLINE };
+                let refused = write(broker, &mut written, &due, control.limits.deadline.min(patience));
+                follower.note(control, group, &due, &written, refused);
             }
             // A rollback that came meanwhile is not left to the next turn.
             let epoch = control.journal.with_state(|state| state.groups.get(group).map(|group| group.epoch));
             if epoch == Some(due.epoch) {
-                return Ok(due.seq);
+                return if written.aside.is_empty() { Ok(due.seq) } else { Err(NotYet) };
             }
         }
     }
 }
 
-/// Kafka does not know the positions yet; why is told.
+/// Kafka does not know all positions yet; why is told.
 struct NotYet;
 
 impl Follower {
-    fn worked(&self, control: &Control, group: &Group, written: &mut Written, told: Seq) {
-        written.again = None;
+    /// Notes what a write came to, and says so where that is new.
+    fn note(&self, control: &Control, group: &Group, due: &Due, written: &Written, refused: Refused) {
         let mut status = lock(&self.status);
-        (status.written_at, status.told) = (Some((control.clock)()), Some(told));
-        if status.error.take().is_some() {
-            tracing::info!("Kafka's committed offsets follow group {group} again");
+        if refused.count < due.offsets.len() {
+            status.told = Some(due.seq);
+        }
+        if let Some(why) = refused.why {
+            status.failures += 1;
+            if status.error.as_ref() != Some(&why) {
+                tracing::warn!(
+                    "Kafka's committed offsets of group {} do not follow group {group}: {why}; the journal is not \
+                     affected, and this is tried again",
+                    due.kafka_group
+                );
+            }
+            status.error = Some(why);
+        } else if written.aside.is_empty() {
+            status.written_at = Some((control.clock)());
+            if status.error.take().is_some() {
+                tracing::info!("Kafka's committed offsets follow group {group} again");
+            }
         }
     }
+}
 
-    fn failed(&self, group: &Group, kafka_group: &str, written: &mut Written, why: String) {
-        let pause = written.again.map_or(BACK_OFF, |(_, pause)| (pause * 2).min(BACK_OFF_MAX));
-        written.again = Some((Instant::now() + pause, pause));
-        let mut status = lock(&self.status);
-        status.failures += 1;
-        if status.error.as_ref() != Some(&why) {
-            tracing::warn!(
-                "Kafka's committed offsets of group {kafka_group} do not follow group {group}: {why}; the journal is not \
-                 affected, and this is tried again"
-            );
-        }
-        status.error = Some(why);
-    }
+/// Whether Kafka is to follow the group: not before its first commit or rollback, as what Kafka holds may be all that is
+/// known of a consumer that the group is to replace.
+fn is_followed(group: &GroupState) -> bool {
+    let begun = group.positions.batch != BatchNumber::ZERO || group.last_move.is_some();
+    group.kafka_group.is_some() && !group.retired && begun
 }
 
 /// The groups with a Kafka group that have changed after what `told` says of each, with their newest entry.
 fn changed(control: &Control, told: impl Fn(&Group) -> Seq) -> Vec<(Group, Seq)> {
     control.journal.with_state(|state| {
-        let followed = state.groups.iter().filter(|(_, group)| group.kafka_group.is_some() && !group.retired);
+        let followed = state.groups.iter().filter(|(_, group)| is_followed(group));
         let changed = followed.filter(|(name, group)| group.seq > told(name));
         changed.map(|(name, group)| (name.clone(), group.seq)).collect()
     })
@@ -207,14 +212,17 @@ fn changed(control: &Control, told: impl Fn(&Group) -> Seq) -> Vec<(Group, Seq)>
 /// What Kafka has to be told of `group`; none if it is not followed.
 fn due(control: &Control, group: &Group, written: &mut Written) -> Option<Due> {
     control.journal.with_state(|state| {
-        let state = state.groups.get(group).filter(|state| !state.retired)?;
+        let state = state.groups.get(group).filter(|state| is_followed(state))?;
         let kafka_group = state.kafka_group.clone()?;
-        let moved = written.cluster_id.is_some() && written.cluster_id != state.cluster_id;
-        if written.kafka_group != kafka_group || moved {
-            *written = Written { kafka_group: kafka_group.clone(), ..Written::default() };
+        if written.kafka_group != kafka_group || written.cluster_id != state.cluster_id {
+            let (kafka_group, cluster_id) = (kafka_group.clone(), state.cluster_id.clone());
+            *written = Written { kafka_group, cluster_id, ..Written::default() };
         }
+        let now = Instant::now();
         let wanted = state.positions.iter().filter(|(at, topic, partition)| {
-            !topic.retired && written.offsets.get(at) != Some(&(topic.incarnation, partition.position))
+            !topic.retired
+                && written.offsets.get(at) != Some(&(topic.incarnation, partition.position))
+                && written.aside.get(at).is_none_or(|(when, _)| now >= *when)
         });
         let (mut offsets, mut incarnations) = (BTreeMap::new(), BTreeMap::new());
         for (at, topic, partition) in wanted {
@@ -226,40 +234,55 @@ fn due(control: &Control, group: &Group, written: &mut Written) -> Option<Due> {
     })
 }
 
-fn write(control: &Control, broker: &dyn Broker, written: &mut Written, due: &Due) -> Result<(), String> {
-    if let (Some(own), Some(at)) = (&due.cluster_id, due.offsets.keys().next())
-        && written.cluster_id.as_ref() != Some(own)
-    {
-        check_cluster(control, broker, own, &at.topic)?;
-        written.cluster_id = Some(own.clone());
-    }
-    let results = broker.commit(&due.kafka_group, &due.offsets, control.limits.deadline);
-    let mut failed = Vec::new();
+/// What Kafka did not take of a write.
+#[derive(Default)]
+struct Refused {
+    count: usize,
+    why: Option<String>,
+}
+
+/// Tells Kafka what is due. What it refuses is set aside for a while, each partition by itself: those of a topic that is
+/// gone do not hold up the others.
+fn write(broker: &dyn Broker, written: &mut Written, due: &Due, deadline: Duration) -> Refused {
+    // Each time: the addresses may lead to another cluster by now.
+    let elsewhere = check_cluster(broker, due.cluster_id.as_deref(), deadline).err();
+    let results = match elsewhere {
+        None => broker.commit(&due.kafka_group, &due.offsets, deadline),
+        Some(_) => BTreeMap::new(),
+    };
+    let (mut count, mut named) = (0, Vec::new());
     for (at, offset) in &due.offsets {
-        match results.get(at) {
+        let why = match results.get(at) {
             Some(Ok(())) => {
                 let incarnation = due.incarnations.get(&at.topic).copied().unwrap_or_default();
                 written.offsets.insert(at.clone(), (incarnation, *offset));
+                written.aside.remove(at);
+                continue;
             }
-            Some(Err(why)) => failed.push(format!("{at}: {why}")),
-            None => failed.push(format!("{at}: not answered")),
+            Some(Err(why)) => why,
+            None => "not answered",
+        };
+        let pause = written.aside.get(at).map_or(BACK_OFF, |(_, pause)| (*pause * 2).min(BACK_OFF_MAX));
+        written.aside.insert(at.clone(), (Instant::now() + pause, pause));
+        count += 1;
+        if count <= NAMED {
+            named.push(format!("{at}: {why}"));
         }
     }
-    if failed.is_empty() {
-        return Ok(());
+    if count == 0 {
+        return Refused::default();
     }
-    let more = failed.len().saturating_sub(NAMED);
-    failed.truncate(NAMED);
-    Err(failed.join(", ") + &if more > 0 { format!(", and {more} more") } else { String::new() })
+    let more = if count > NAMED { format!(", and {} more", count - NAMED) } else { String::new() };
+    Refused { count, why: Some(elsewhere.unwrap_or_else(|| named.join(", ") + &more)) }
 }
 
 /// Refuses a broker of another cluster than the group's: its offsets mean nothing there.
-fn check_cluster(control: &Control, broker: &dyn Broker, own: &str, topic: &TopicName) -> Result<(), String> {
-    let topics = vec![TopicSelector::Name(topic.clone())];
-    let look = broker.look(&Ask { topics, isolation: Isolation::default(), deadline: control.limits.deadline });
-    match look.cluster_id.known() {
-        Some(known) if known == own => Ok(()),
-        Some(other) => Err(format!("{} belongs to cluster {other}, the group to {own}", look.brokers)),
-        None => Err(format!("{} does not say which cluster it belongs to", look.brokers)),
+fn check_cluster(broker: &dyn Broker, own: Option<&str>, deadline: Duration) -> Result<(), String> {
+    let Some(own) = own else { return Ok(()) };
+    match broker.cluster_id(deadline) {
+        Seen::Known(present) if present == own => Ok(()),
+        Seen::Known(other) => Err(format!("the broker belongs to cluster {other}, the group to {own}")),
+        Seen::Absent => Err("the broker does not say which cluster it belongs to".to_owned()),
+        Seen::Failed(why) => Err(format!("the broker does not say which cluster it belongs to: {why}")),
     }
 }

@@ -55,9 +55,9 @@ pub fn plan(control: &Control, request: PlanRequest) -> Result<Plan, PlanError> 
 enum Members {
     /// Nobody, or nobody needs to know.
     None,
-    /// These are live.
+    /// These are live in the Kafka group of this name.
     Live(String, Vec<Member>),
-    /// Kafka did not say.
+    /// Kafka did not say, of the Kafka group of this name, and why.
     Unknown(String, String),
 }
 
@@ -81,6 +81,9 @@ fn members(control: &Control, request: &PlanRequest, group: &GroupState) -> Resu
 impl Members {
     /// The plan with them in its way.
     fn in_the_way_of(&self, mut plan: Plan) -> Plan {
+        if plan.nothing_to_do {
+            return plan;
+        }
         let why = match self {
             Members::None => return plan,
             Members::Live(name, members) => {
@@ -116,11 +119,13 @@ pub fn execute(
         let members = members(control, &request, &group)?;
         if !matches!(members, Members::None) {
             let plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
-            let plan = Box::new(members.in_the_way_of(plan));
-            return Err(match members {
-                Members::Live(..) => ExecuteError::Active(plan),
-                Members::None | Members::Unknown(..) => ExecuteError::Refused(plan),
-            });
+            if !plan.nothing_to_do {
+                let plan = Box::new(members.in_the_way_of(plan));
+                return Err(match members {
+                    Members::Live(..) => ExecuteError::Active(plan),
+                    Members::None | Members::Unknown(..) => ExecuteError::Refused(plan),
+                });
+            }
         }
         let clock_uncertain =
             clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;

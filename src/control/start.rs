@@ -333,7 +333,7 @@ fn rule(
             .map_err(Undecided::Invalid)?,
     };
     let Decided { epoch, mut findings, starts, drafts, .. } = decided(decision)?;
-    if let (Some(group), Some(evidence)) = (group, evidence) {
+    if let Some(evidence) = evidence {
         findings.extend(behind::findings(group, &evidence.committed, &starts));
     }
     let seen = evidence.and_then(|evidence| evidence.observed.look.cluster_id.known().cloned());

@@ -23,9 +23,11 @@ use crate::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicP
 /// How long an answer that speaks of another leader is asked again: just after a topic was made or has grown, the client
 /// and the brokers do not agree yet.
 const LEADERS_SETTLE: Duration = Duration::from_secs(2);
-/// Partitions whose committed offsets are set by one request: Kafka writes them as one batch of records, about 100 bytes
-/// each, which has at most 1 MiB.
-const COMMITTED_AT_ONCE: usize = 2_000;
+/// Bytes of the records by which Kafka keeps the committed offsets that one request sets: it writes them as one batch, which
+/// has at most 1 MiB.
+const COMMITTED_BYTES: usize = 512 << 10;
+/// What such a record takes beside the names of group and topic, at most.
+const COMMITTED_OVERHEAD: usize = 64;
 /// The pause before asking again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -286,7 +288,13 @@ impl Broker for KafkaBroker {
     ) -> BTreeMap<TopicPartition, Result<(), String>> {
         let until = Instant::now() + deadline;
         let offsets: Vec<_> = offsets.iter().collect();
-        offsets.chunks(COMMITTED_AT_ONCE).flat_map(|some| self.commit_some(kafka_group, some, until)).collect()
+        let longest = offsets.iter().map(|(at, _)| at.topic.as_str().len()).max().unwrap_or_default();
+        let at_once = COMMITTED_BYTES / (kafka_group.len() + longest + COMMITTED_OVERHEAD);
+        offsets.chunks(at_once.max(1)).flat_map(|some| self.commit_some(kafka_group, some, until)).collect()
+    }
+
+    fn cluster_id(&self, deadline: Duration) -> Seen<String> {
+        self.handle.cluster_id_within(deadline).map_or(Seen::Absent, Seen::Known)
     }
 
     fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>> {

@@ -22,8 +22,6 @@ const KNOWN: Duration = Duration::from_secs(3600);
 const WAIT: Duration = Duration::from_millis(500);
 /// How long a look may take.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How long the members of a Kafka group may take: less than what waits for the look with them.
-const MEMBERS_DEADLINE: Duration = Duration::from_millis(400);
 /// Looks at once.
 const AT_ONCE: usize = 4;
 /// Groups that are remembered; past that the one that was looked at longest ago is forgotten.
@@ -141,28 +139,29 @@ impl Looks {
         let (looks, group) = (Arc::clone(self), group.clone());
         tokio::task::spawn_blocking(move || {
             // A look that panics is one that said nothing.
-            let look = catch_unwind(AssertUnwindSafe(|| {
-                let look = broker.look(&ask);
-                let members = kafka_group.map(|name| broker.members(&name, MEMBERS_DEADLINE));
-                (look, members.and_then(|members| members.known().cloned()))
-            }));
+            let look = catch_unwind(AssertUnwindSafe(|| broker.look(&ask)));
             looks.note(&group, look.ok());
+            // After it, as a coordinator that hangs says nothing of the logs.
+            let Some(name) = kafka_group else { return };
+            let members = catch_unwind(AssertUnwindSafe(|| broker.members(&name, DEADLINE)));
+            if let (Ok(members), Some(known)) = (members, looks.groups().get_mut(&group)) {
+                known.members = members.known().cloned();
+            }
         });
         worth_it
     }
 
-    fn note(&self, group: &Group, look: Option<(Look, Option<Vec<Member>>)>) {
-        let said = look.filter(|(look, _)| {
+    fn note(&self, group: &Group, look: Option<Look>) {
+        let said = look.filter(|look| {
             let failed = |topic: &TopicLook| matches!(topic.partitions, Seen::Failed(_));
             look.topics.is_empty() || !look.topics.values().all(failed)
         });
         if let Some(known) = self.groups().get_mut(group) {
             known.under_way = false;
             known.silent = said.is_none();
-            if let Some((look, members)) = said {
+            if let Some(look) = said {
                 known.taken = Some(Instant::now());
                 known.look = Some(Arc::new(look));
-                known.members = members;
             }
         }
         self.ended.send_modify(|count| *count += 1);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Mirror, changed, lock};
 use crate::control::Control;
 use crate::offset::{Group, Seq};
+use crate::positions::GroupState;
 
 /// Between two rounds: a fast consumer costs Kafka ten writes a second, whatever its commits.
 const PACE: Duration = Duration::from_millis(100);
@@ -30,6 +31,7 @@ impl Kept {
 }
 
 pub(super) struct Keeper {
+    mirror: Mirror,
     stop: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -38,10 +40,11 @@ impl Keeper {
     /// None where the system gives no thread, which is told.
     pub(super) fn begin(mirror: Mirror, control: Control, since: Seq) -> Option<Keeper> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, again) = (BTreeMap::new(), Instant::now() + AGAIN);
-        let mut rounds = Rounds { mirror, control, stop: Arc::clone(&stop), since, seen: since, told, again };
+        let (told, again) = (rolled_back(&control), Instant::now() + AGAIN);
+        let (stops, ours) = (Arc::clone(&stop), mirror.clone());
+        let mut rounds = Rounds { mirror: ours, control, stop: stops, since, seen: Seq::ZERO, told, again };
         match thread::Builder::new().name("kafka-mirror".to_owned()).spawn(move || rounds.run()) {
-            Ok(thread) => Some(Keeper { stop, thread: Mutex::new(Some(thread)) }),
+            Ok(thread) => Some(Keeper { mirror, stop, thread: Mutex::new(Some(thread)) }),
             Err(error) => {
                 tracing::warn!("Kafka's committed offsets do not follow: no thread for that: {error}");
                 None
@@ -52,6 +55,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        *lock(&self.mirror.0.since) = None;
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = lock(&self.thread).take() else { return };
         thread.thread().unpark();
@@ -65,6 +69,18 @@ impl Drop for Keeper {
             tracing::error!("the thread that tells Kafka the committed offsets panicked");
         }
     }
+}
+
+/// The groups whose newest move is a rollback that nobody has picked up yet: Kafka may not know it.
+fn rolled_back(control: &Control) -> BTreeMap<Group, Seq> {
+    control.journal.with_state(|state| {
+        let waits = |group: &GroupState| {
+            let picked_up = group.picked_up.as_ref().is_some_and(|picked_up| picked_up.epoch == group.epoch);
+            !picked_up && group.raised_by.as_ref().is_some_and(|raised| Some(raised.seq) == group.last_move)
+        };
+        let waiting = state.groups.iter().filter(|(_, group)| waits(group));
+        waiting.map(|(name, _)| (name.clone(), Seq::ZERO)).collect()
+    })
 }
 
 struct Rounds {
@@ -101,7 +117,10 @@ impl Rounds {
         let newest = self.control.journal.with_state(|state| state.seq);
         let Some(broker) = self.control.broker.clone().filter(|_| newest > self.seen) else { return };
         let mut all = true;
-        for (group, seq) in changed(&self.control, |group| self.told.get(group).copied().unwrap_or(self.since)) {
+        let mut changed = changed(&self.control, |group| self.told.get(group).copied().unwrap_or(self.since));
+        // Those that failed may take long, and are last.
+        changed.sort_by_key(|(group, _)| self.mirror.status(group).error.is_some());
+        for (group, seq) in changed {
             match self.mirror.follow(&self.control, &*broker, &group) {
                 Ok(known) => {
                     self.told.insert(group, known.min(seq));

@@ -94,15 +94,9 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
     let Some(Entry { group: Some(group), body: Body::RolledBack(rolled_back), .. }) = control.journal.entry(of)? else {
         return Err(none().into());
     };
-    let (kafka_group, cluster_id) = control.journal.with_state(|state| {
-        let group = state.groups.get(&group);
-        group.map(|group| (group.kafka_group.clone(), group.cluster_id.clone())).unwrap_or_default()
-    });
-    let kafka_group = kafka_group.ok_or_else(|| not_followed(&group))?;
+    let (kafka_group, cluster_id) = control.journal.with_state(|state| followed(state, &group))?;
     let broker = control.broker.clone().ok_or_else(|| Invalid::new("kafka", of, "needs a broker, and none is set"))?;
-    if let (Some(own), Some(moved)) = (cluster_id, rolled_back.correction.moves.first()) {
-        check_cluster(control, &*broker, &own, &moved.topic).map_err(SetError::OtherCluster)?;
-    }
+    check_cluster(&*broker, cluster_id.as_deref(), control.limits.deadline).map_err(SetError::OtherCluster)?;
     match broker.members(&kafka_group, control.limits.deadline) {
         Seen::Known(members) if members.is_empty() => {}
         Seen::Absent => {}
@@ -124,6 +118,16 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
     Ok(KafkaSet { group, of, kafka_group: Some(kafka_group), seq, partitions })
 }
 
+/// The Kafka group that follows `group`, and the group's cluster.
+fn followed(state: &State, group: &Group) -> Result<(String, Option<String>), Invalid> {
+    let found = state.groups.get(group).ok_or_else(|| not_followed(group))?;
+    if found.retired {
+        return Err(Invalid::new("group", group, "retired; a start brings it back"));
+    }
+    let name = found.kafka_group.clone().ok_or_else(|| not_followed(group))?;
+    Ok((name, found.cluster_id.clone()))
+}
+
 /// What to say of a group that no Kafka group follows.
 pub fn not_followed(group: &Group) -> Invalid {
     let why = "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one";
@@ -143,7 +147,8 @@ fn set(
     let moved: BTreeSet<TopicPartition> = rolled_back.correction.moves.iter().map(|m| m.topic_partition()).collect();
     let offsets: BTreeMap<TopicPartition, Offset> = control.journal.with_state(|state| {
         let positions = state.groups.get(group).map(|group| &group.positions);
-        let position = |at: &TopicPartition| Some(positions?.get(&at.topic, at.partition)?.position);
+        let wanted = |at: &TopicPartition| positions?.topics.get(&at.topic).filter(|topic| !topic.retired);
+        let position = |at: &TopicPartition| Some(wanted(at)?.partitions.get(&at.partition)?.position);
         moved.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
     });
     let results = broker.commit(kafka_group, &offsets, control.limits.deadline);

@@ -39,8 +39,8 @@ fn to(world: &World, offset: u64) -> PlanRequest {
 
 fn follow(world: &World) -> bool {
     let mirror = &world.control.mirror;
-    let now = |written: &mut Written| written.again = None;
-    now(&mut lock(&mirror.follower(&world.group).turn));
+    let now = Instant::now();
+    lock(&mirror.follower(&world.group).turn).aside.values_mut().for_each(|(when, _)| *when = now);
     mirror.follow(&world.control, &*world.broker, &world.group).is_ok()
 }
 
@@ -81,28 +81,119 @@ fn a_rollback_while_a_commit_is_told_is_told_after_it() {
     assert_eq!(world.broker.held("t"), Some(40));
 }
 
+fn refuse(world: &World, topics: &[&str]) {
+    let topics: BTreeSet<_> = topics.iter().map(|name| name.parse().unwrap()).collect();
+    world.broker.kafka.lock().unwrap().refuses = topics;
+}
+
+fn follow_in_time(world: &World) -> bool {
+    world.control.mirror.follow(&world.control, &*world.broker, &world.group).is_ok()
+}
+
 #[test]
 fn what_kafka_refuses_is_told_again_and_fails_no_commit() {
     let world = world();
-    let refuse = |topics: &[&str]| {
-        let topics: BTreeSet<_> = topics.iter().map(|name| name.parse().unwrap()).collect();
-        world.broker.kafka.lock().unwrap().refuses = topics;
-    };
     world.start("u", 7);
-    refuse(&["t"]);
+    refuse(&world, &["t", "u"]);
     assert!(!follow(&world));
     let status = world.control.mirror.status(&world.group);
-    assert_eq!((status.error.as_deref(), status.failures), (Some("t/0: unknown member"), 1));
+    assert_eq!((status.error.as_deref(), status.failures), (Some("t/0: unknown member, u/0: unknown member"), 1));
     // Not before the pause is over, whatever is committed.
     world.commit_to("t", 110);
-    assert!(world.control.mirror.follow(&world.control, &*world.broker, &world.group).is_err());
+    assert!(!follow_in_time(&world));
     assert_eq!(writes(&world), [[100, 7]]);
-    refuse(&[]);
+    refuse(&world, &[]);
     assert!(follow(&world));
-    assert_eq!(writes(&world), [[110]], "what was told is not told again");
+    assert_eq!(writes(&world), [[110, 7]]);
     let status = world.control.mirror.status(&world.group);
     assert_eq!((status.error, status.failures), (None, 1));
     assert!(status.written_at.is_some());
+}
+
+/// As of a topic that is gone: the others follow at once.
+#[test]
+fn a_partition_that_kafka_always_refuses_holds_nothing_else_up() {
+    let world = world();
+    world.start("u", 7);
+    refuse(&world, &["u"]);
+    assert!(!follow_in_time(&world));
+    for until in [110, 120, 130] {
+        world.commit_to("t", until);
+        assert!(!follow_in_time(&world), "u is still to be told");
+        assert_eq!(world.broker.held("t"), Some(until));
+    }
+    assert_eq!(writes(&world), [vec![100, 7], vec![110], vec![120], vec![130]]);
+    let newest = world.control.journal.with_state(|state| state.seq);
+    assert!(!world.control.mirror.is_pending(&world.group, newest), "what Kafka takes it was told");
+    assert_eq!(world.control.mirror.status(&world.group).error.as_deref(), Some("u/0: unknown member"));
+    refuse(&world, &[]);
+    assert!(follow(&world));
+    assert_eq!((world.broker.held("u"), world.control.mirror.status(&world.group).error), (Some(7), None));
+}
+
+/// What Kafka holds may be all that is known of the consumer that the group is to replace.
+#[test]
+fn kafka_is_told_nothing_before_the_first_commit_or_rollback() {
+    let world = World::new();
+    world.start("t", 0);
+    begin(&world, world.group.clone(), None).unwrap();
+    assert!(follow(&world) && writes(&world).is_empty());
+    execute(&world.control, PlanRequest { kafka: false, ..to(&world, 40) }, None, "ann", "why").unwrap();
+    assert!(follow(&world));
+    assert_eq!(writes(&world), [[40]]);
+}
+
+#[test]
+fn a_new_group_is_told_where_kafka_stands() {
+    let world = World::new();
+    world.start("t", 0);
+    let new = Group::new("default", "new").unwrap();
+    let at = TopicPartition::new("t".parse().unwrap(), 0);
+    let held = Offset::try_from(700).unwrap();
+    world.broker.kafka.lock().unwrap().committed.insert(("new".to_owned(), at), held);
+    let started = begin(&world, new, None).unwrap();
+    assert_eq!(started.positions[0].offset.as_u64(), 0);
+    let [finding] = &started.findings[..] else { panic!("{:?}", started.findings) };
+    assert_eq!(finding.verdict, Verdict::BehindKafka);
+    assert!(finding.detail.as_ref().is_some_and(|detail| detail.contains("--new-group kafka")), "{finding:?}");
+}
+
+/// By a process that had no broker, or was killed before it told Kafka.
+#[test]
+fn a_rollback_that_nobody_has_picked_up_is_told_by_the_next_process() {
+    let world = world();
+    assert!(follow(&world));
+    execute(&world.control, PlanRequest { kafka: false, ..to(&world, 40) }, None, "ann", "why").unwrap();
+    let next = Control { mirror: Mirror::default(), ..world.control.clone() };
+    drop(next.mirror.keep(&next));
+    assert_eq!(world.broker.held("t"), Some(40));
+    // What another program has committed meanwhile is not touched once it was picked up.
+    begin(&world, world.group.clone(), None).unwrap();
+    let held = Offset::try_from(77).unwrap();
+    let at = TopicPartition::new("t".parse().unwrap(), 0);
+    world.broker.kafka.lock().unwrap().committed.insert(("g".to_owned(), at), held);
+    let next = Control { mirror: Mirror::default(), ..world.control.clone() };
+    drop(next.mirror.keep(&next));
+    assert_eq!(world.broker.held("t"), Some(77));
+}
+
+#[test]
+fn a_retired_groups_rollback_is_not_repeated_into_anothers_kafka_group() {
+    let world = world();
+    let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
+    retire(&world.control, &world.group, None, "ann").unwrap();
+    let error = set_kafka(&world.control, done.seq.unwrap()).unwrap_err().to_string();
+    assert!(error.contains("retired"), "{error}");
+}
+
+#[test]
+fn a_plan_with_nothing_to_do_is_done_whoever_is_in_the_kafka_group() {
+    let world = world();
+    world.broker.kafka.lock().unwrap().members = member();
+    let planned = plan(&world.control, to(&world, 100)).unwrap();
+    assert!(planned.executable() && planned.nothing_to_do, "{planned:?}");
+    let done = execute(&world.control, to(&world, 100), Some(&planned.id), "ann", "why").unwrap();
+    assert_eq!((done.seq, done.kafka), (None, None));
 }
 
 #[test]
@@ -275,6 +366,14 @@ fn another_cluster_is_told_nothing() {
     let error = set_kafka(&world.control, moved.unwrap().seq.unwrap()).unwrap_err();
     assert!(matches!(error, SetError::OtherCluster(_)), "{error}");
     assert!(writes(&world).is_empty());
+    // The addresses lead to the right one, then to another.
+    let is = |id: &str| world.broker.kafka.lock().unwrap().cluster_id = Seen::Known(id.to_owned());
+    is("C1");
+    assert!(follow(&world));
+    is("C2");
+    world.commit_to("t", 90);
+    assert!(!follow(&world));
+    assert_eq!(world.broker.held("t"), Some(40));
 }
 
 #[test]

@@ -9,33 +9,37 @@ use crate::offset::{Offset, TopicPartition};
 use crate::positions::GroupState;
 use crate::reconcile::StartPosition;
 
-/// A finding for each partition that starts at its position although Kafka holds a higher offset. Not where a rollback
-/// explains it, whose offsets Kafka may not have been told yet, or a log that ends below.
+/// A finding for each partition that starts below what Kafka holds: at its position, where no rollback explains it, whose
+/// offsets Kafka may not have been told; or as one of a new group. Not where the log ends below that, as then Kafka speaks
+/// of another topic.
 pub(super) fn findings(
-    group: &GroupState,
+    group: Option<&GroupState>,
     committed: &BTreeMap<TopicPartition, Seen<Offset>>,
     starts: &[StartPosition],
 ) -> Vec<Finding> {
     let behind = starts.iter().filter_map(|start| {
         let held = *committed.get(&start.at)?.known()?;
-        let partition = group.positions.get(&start.at.topic, start.at.partition)?;
-        let explained = partition.replaying_until.is_some_and(|until| held <= until);
+        let partition = group.and_then(|group| group.positions.get(&start.at.topic, start.at.partition));
+        let explained = partition.and_then(|partition| partition.replaying_until).is_some_and(|until| held <= until);
         let in_log = start.latest.is_none_or(|latest| held <= latest);
-        if start.verdict != Verdict::InRange || held <= partition.position || explained || !in_log {
+        let why = match start.verdict {
+            Verdict::InRange => "this journal may be an older copy, or another program commits there",
+            Verdict::NewGroup => "--new-group kafka begins there, and the first commit overwrites it",
+            _ => return None,
+        };
+        if held <= start.offset || explained || !in_log {
             return None;
         }
         Some(Finding {
             topic: Some(start.at.topic.clone()),
             partition: Some(start.at.partition),
             verdict: Verdict::BehindKafka,
-            position: Some(partition.position),
+            position: partition.map(|partition| partition.position),
             earliest: start.earliest,
             latest: start.latest,
             start: Some(start.offset),
             loss: None,
-            detail: Some(format!(
-                "Kafka holds {held} as committed: this journal may be an older copy, or another program commits there"
-            )),
+            detail: Some(format!("Kafka holds {held} as committed: {why}")),
         })
     });
     behind.collect()

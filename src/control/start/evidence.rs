@@ -143,7 +143,11 @@ impl Evidence {
         request: &StartRequest,
         deadline: Duration,
     ) -> Self {
-        let partitions: BTreeSet<_> = self.observed.positions.iter().map(|(at, _, _)| at).collect();
+        let Observed { look, positions } = self.observed.as_ref();
+        let mut partitions: BTreeSet<_> = positions.iter().map(|(at, _, _)| at).collect();
+        if partitions.is_empty() {
+            partitions = new_group_partitions(&self.topics, look);
+        }
         let newest = control.journal.with_state(|state| state.groups.get(&request.group).map(|group| group.seq));
         if partitions.is_empty() || newest.is_some_and(|newest| control.mirror.is_pending(&request.group, newest)) {
             return self;

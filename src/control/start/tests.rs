@@ -66,6 +66,10 @@ impl Broker for ScriptedBroker {
         offsets.keys().map(|at| (at.clone(), Err("not asked for in these tests".to_owned()))).collect()
     }
 
+    fn cluster_id(&self, _deadline: Duration) -> Seen<String> {
+        Seen::Absent
+    }
+
     fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
         Seen::Known(Vec::new())
     }

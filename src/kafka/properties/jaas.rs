@@ -2,14 +2,24 @@
 //! `org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="...";`
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// Who logs in, and by what.
-#[derive(Debug, PartialEq)]
+/// Who logs in, and by what. Its `Debug` shows no password.
+#[derive(PartialEq)]
 pub(super) enum Login {
     /// By PLAIN.
     Plain { username: String, password: String },
     /// By one of SCRAM's mechanisms.
     Scram { username: String, password: String },
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Login::Plain { username, .. } => write!(f, "Plain {username}"),
+            Login::Scram { username, .. } => write!(f, "Scram {username}"),
+        }
+    }
 }
 
 /// Reads the value; an error never holds a part of it but the module's name.

@@ -10,6 +10,9 @@ use crate::offset::Invalid;
 /// Lines of a file; one of a client has a few dozen.
 const MAX_LINES: usize = 10_000;
 
+/// Bytes of a name; the longest that a client has is half of it.
+const MAX_NAME: usize = 100;
+
 /// Names and values; of two with one name the later one.
 pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>, Invalid> {
     let mut found = BTreeMap::new();
@@ -34,6 +37,13 @@ pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>, Invalid> {
         let name = unescaped(name).map_err(wrong)?;
         if name.is_empty() {
             return Err(wrong("no name in front of the value"));
+        }
+        // It is never shown: a line of a key that was pasted in looks like a name too.
+        if name.len() > MAX_NAME || !name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-')) {
+            return Err(wrong(
+                "not a property's name, which has small letters, digits and dots; a value over several lines, such as a \
+                 key, wants a backslash at the end of each but the last",
+            ));
         }
         found.insert(name, unescaped(value).map_err(wrong)?);
     }
@@ -122,7 +132,7 @@ mod tests {
             ("a=one, \\\n   two, \\\n\tthree\nb=1", "a=one, two, three|b=1"),
             ("a=c:\\\\dir\\\\\nb=1", "a=c:\\dir\\|b=1"),
             ("a=1\\", "a=1"),
-            ("a\\ b\\=c\\:d=\\ x ", "a b=c:d= x "),
+            ("a\\.b=\\ x ", "a.b= x "),
             ("a=\\t\\n\\u0041\\u00e9\\uD83D\\uDE00\\q", "a=\t\nA\u{e9}\u{1f600}q"),
             ("\u{feff}a=1", "a=1"),
             // No comment behind a value, and none within one that goes on.
@@ -138,6 +148,10 @@ mod tests {
             ("a=1\nb=\\u00", "line \"2\": \\u wants"),
             ("a=\\uD83D", "line \"1\": \\u wants"),
             ("=secret", "line \"1\": no name"),
+            // A key that was pasted in without backslashes; its lines look like names.
+            ("a=-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgsecret\n", "line \"2\": not a property's name"),
+            ("a=-----BEGIN PRIVATE KEY-----\nsecret/q+A==\n", "line \"2\": not a property's name"),
+            ("secret value=1\nsecret\\ value=1", "line \"2\": not a property's name"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(said) && !error.contains("secret"), "{text:?}: {error}");

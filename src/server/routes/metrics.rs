@@ -1,6 +1,8 @@
 //! `GET /metrics`: numbers for charts and alarms, as OpenMetrics text. They are read when they are asked for, so there is
 //! nothing to keep in step.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
@@ -12,8 +14,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::{Answer, blocking, internal};
+use crate::broker::Look;
 use crate::journal::FORMAT_VERSION;
-use crate::offset::{BatchNumber, Group};
+use crate::offset::{Group, Offset, Timestamp, TopicName, TopicPartition};
 use crate::positions::GroupState;
 use crate::server::App;
 use crate::server::ask::Ask;
@@ -107,7 +110,7 @@ impl Groups {
         registry.register("group_replaying_partitions", help, groups.replaying.clone());
         registry.register("group_open_holes", "Holes that are open", groups.holes.clone());
         registry.register("group_open_losses", "Losses that nobody has acknowledged", groups.losses.clone());
-        let help = "Offsets up to the readable end, over the partitions that the newest look at the broker knows";
+        let help = "Offsets up to the readable end, where the newest look at the broker knows them of each partition";
         registry.register("group_lag", help, groups.lag.clone());
         registry.register("group_fenced", "Commits that were refused as stale", groups.fenced.clone());
         let help = "Attempts to have Kafka's committed offsets follow that failed";
@@ -116,45 +119,88 @@ impl Groups {
     }
 
     fn fill(&self, app: &App) {
-        let names: Vec<Group> =
-            app.control().journal.with_state(|state| state.groups.keys().take(MAX_GROUPS).cloned().collect());
+        let control = app.control();
+        let names: Vec<Group> = control.journal.with_state(|state| {
+            let wanted = state.groups.iter().filter(|(_, group)| !group.retired);
+            wanted.take(MAX_GROUPS).map(|(name, _)| name.clone()).collect()
+        });
         for name in names {
-            if let Some(state) = app.control().journal.group(&name) {
-                self.tell(app, &name, &state);
+            let look = app.0.looks.fresh(&name);
+            let now = (control.clock)();
+            // Counted where it is: a group is too large to be copied.
+            let counted = control.journal.with_state(|state| Some(Counted::new(state.groups.get(&name)?, look, now)));
+            if let Some(counted) = counted {
+                self.tell(app, &name, &counted);
             }
         }
     }
 
-    fn tell(&self, app: &App, name: &Group, group: &GroupState) {
+    fn tell(&self, app: &App, name: &Group, group: &Counted) {
         let labels = vec![("app", name.app().to_owned()), ("group", name.group().to_owned())];
         let set = |family: &Family<Labels, Gauge>, value: u64| {
             family.get_or_create(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
         };
-        let control = app.control();
-        let word = GroupWord::of(group, (control.clock)());
-        let state = [&labels[..], &[("state", word.as_str().to_owned())]].concat();
+        let state = [&labels[..], &[("state", group.word.as_str().to_owned())]].concat();
         self.state.get_or_create(&state).set(1);
-        set(&self.epoch, group.epoch.as_u64());
-        set(&self.batches, group.positions.batch.as_u64());
-        if let (Some(at), true) = (group.last_batch_recorded_at, group.positions.batch != BatchNumber::ZERO) {
+        set(&self.epoch, group.epoch);
+        set(&self.batches, group.batch);
+        if let Some(at) = group.last_batch {
             self.last_batch.get_or_create(&labels).set(at.millis() as f64 / 1_000.0);
         }
-        let wanted = || group.positions.iter().filter(|(_, topic, _)| !topic.retired);
-        set(&self.partitions, wanted().count() as u64);
-        set(&self.replaying, wanted().filter(|(_, _, partition)| partition.replaying_until.is_some()).count() as u64);
-        set(&self.holes, group.positions.open_holes() as u64);
-        set(&self.losses, group.losses.len() as u64);
-        if let Some(look) = app.0.looks.fresh(name) {
-            let lags = wanted().filter_map(|(at, _, partition)| {
-                let seen = look.topics.get(&at.topic)?.partitions.known()?.get(&at.partition)?;
-                let begin = partition.position.max(*seen.earliest.known()?);
-                Some(seen.readable_end.known()?.since(begin))
-            });
-            set(&self.lag, lags.fold(0, u64::saturating_add));
+        set(&self.partitions, group.partitions);
+        set(&self.replaying, group.replaying);
+        set(&self.holes, group.holes);
+        set(&self.losses, group.losses);
+        if let Some(lag) = group.lag {
+            set(&self.lag, lag);
         }
+        let control = app.control();
         self.fenced.get_or_create(&labels).inc_by(control.journal.fences(name).total);
-        if group.kafka_group.is_some() && control.broker.is_some() {
+        if group.has_mirror && control.broker.is_some() {
             self.mirror_failures.get_or_create(&labels).inc_by(control.mirror.status(name).failures);
+        }
+    }
+}
+
+/// The numbers of one group.
+struct Counted {
+    word: GroupWord,
+    epoch: u64,
+    batch: u64,
+    last_batch: Option<Timestamp>,
+    partitions: u64,
+    replaying: u64,
+    holes: u64,
+    losses: u64,
+    /// None where it is not known of each partition: a sum that leaves one out would look healthy.
+    lag: Option<u64>,
+    has_mirror: bool,
+}
+
+impl Counted {
+    fn new(group: &GroupState, look: Option<Arc<Look>>, now: Timestamp) -> Self {
+        let wanted = || group.positions.iter().filter(|(_, topic, _)| !topic.retired);
+        let lag = |at: &TopicPartition, position: Offset| {
+            let seen = look.as_ref()?.topics.get(&at.topic)?.partitions.known()?.get(&at.partition)?;
+            let begin = position.max(*seen.earliest.known()?);
+            Some(seen.readable_end.known()?.since(begin))
+        };
+        let all_lags = || {
+            let mut lags = wanted().map(|(at, _, partition)| lag(&at, partition.position));
+            lags.try_fold(0_u64, |sum, lag| Some(sum.saturating_add(lag?)))
+        };
+        let is_wanted = |topic: &TopicName| group.positions.topics.get(topic).is_none_or(|topic| !topic.retired);
+        Counted {
+            word: GroupWord::of(group, now),
+            epoch: group.epoch.as_u64(),
+            batch: group.positions.batch.as_u64(),
+            last_batch: group.last_batch_recorded_at,
+            partitions: wanted().count() as u64,
+            replaying: wanted().filter(|(_, _, partition)| partition.replaying_until.is_some()).count() as u64,
+            holes: wanted().map(|(_, _, partition)| partition.holes.len() as u64).sum(),
+            losses: group.losses.iter().filter(|open| is_wanted(&open.loss.topic)).count() as u64,
+            lag: look.is_some().then(all_lags).flatten(),
+            has_mirror: group.kafka_group.is_some(),
         }
     }
 }

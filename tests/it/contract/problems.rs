@@ -55,6 +55,10 @@ impl Broker for Broken {
         std::collections::BTreeMap::new()
     }
 
+    fn cluster_id(&self, _deadline: std::time::Duration) -> Seen<String> {
+        Seen::Absent
+    }
+
     fn members(&self, _kafka_group: &str, _deadline: std::time::Duration) -> Seen<Vec<tidelog::broker::Member>> {
         Seen::Known(Vec::new())
     }

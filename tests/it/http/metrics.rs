@@ -53,6 +53,13 @@ async fn groups_and_the_journal_are_counted() {
     };
     assert!(size("wal") >= 64 << 10 && size("sled") > 0);
     assert!(told.ends_with("# EOF\n"), "{told}");
+    // Of a partition without a leader nobody knows the lag; and a retired group is out of the alarms.
+    world.change("broker orders id=A 0:0..520 1:?");
+    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    world.want(200, "GET", "/v1/groups/g/positions", "").await;
+    assert!(!text(&world).await.contains(r#"tidelog_group_lag{app="default",group="g"}"#));
+    world.change("retire g");
+    assert!(!text(&world).await.contains(r#"app="default",group="g""#));
 }
 
 #[tokio::test]

@@ -192,6 +192,11 @@ impl Broker for Freezing {
         self.inner.commit(group, offsets, deadline)
     }
 
+    fn cluster_id(&self, deadline: Duration) -> Seen<String> {
+        self.wait();
+        Broker::cluster_id(&*self.inner, deadline)
+    }
+
     fn members(&self, group: &str, deadline: Duration) -> Seen<Vec<Member>> {
         self.wait();
         Broker::members(&*self.inner, group, deadline)

@@ -165,6 +165,10 @@ impl Broker for ScriptedBroker {
         })
     }
 
+    fn cluster_id(&self, _deadline: Duration) -> Seen<String> {
+        self.with(|script| script.cluster.clone()).map_or(Seen::Absent, Seen::Known)
+    }
+
     fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
         self.with(|script| script.members.clone().unwrap_or(Seen::Known(Vec::new())))
     }
