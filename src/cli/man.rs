@@ -18,7 +18,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Man {
-    /// Write the pages into this directory, which is there: tidelog.1, tidelog-consume.1 and so on
+    /// Write the pages into this directory, which is made if it is not there: tidelog.1, tidelog-consume.1 and so on
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -29,6 +29,7 @@ impl Man {
         let program = Cli::command().disable_help_subcommand(true);
         match &self.dir {
             Some(dir) => {
+                std::fs::create_dir_all(dir).map_err(|source| Failure::File { path: dir.clone(), source })?;
                 clap_mangen::generate_to(program, dir).map_err(|source| Failure::File { path: dir.clone(), source })
             }
             None => {

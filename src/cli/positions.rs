@@ -10,8 +10,8 @@ use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
 use crate::cli::times;
-use crate::offset::{BatchNumber, Seq, Timestamp};
-use crate::wire::{AsOf, Position, PositionsAnswer};
+use crate::offset::{BatchNumber, Group, Seq, Timestamp};
+use crate::wire::{AsOf, GroupAnswer, GroupWord, Position, PositionsAnswer};
 
 const EXAMPLE: &str = "\
 Example:
@@ -69,7 +69,7 @@ impl Show {
         let seat = Seat::take(&self.place, &needs)?;
         let mut answer = seat.ask(ask())?;
         let mut positions: PositionsAnswer = answer.read()?;
-        if !past && self.kafka.is_given() {
+        if !past && self.kafka.is_given() && is_wanted(&seat, &group)? {
             let begun = Instant::now();
             while is_without_broker(&positions) && begun.elapsed() < PATIENCE {
                 std::thread::sleep(PAUSE);
@@ -89,6 +89,12 @@ impl Show {
             Format::Table => write_table(out, &positions, times::now()),
         }
     }
+}
+
+/// Whether there is anything to ask a broker about: it is not asked about retired topics.
+fn is_wanted(seat: &Seat, group: &Group) -> Result<bool, Failure> {
+    let GroupAnswer { summary, .. } = seat.ask(Ask::of(group, ""))?.read()?;
+    Ok(summary.state != GroupWord::Retired && summary.topics.iter().any(|topic| !topic.retired))
 }
 
 /// Whether the broker has said nothing of any position. The API gives at once what the journal knows, and goes on asking.

@@ -314,10 +314,12 @@ fn kafka_done(out: &mut Out, group: &Group, set: &KafkaAnswer) -> Result<(), Fai
         KafkaWord::Failed => format!("they are not set for {failed} of {} partitions", set.partitions.len()),
     };
     out.flush()?;
+    let again = match set.of {
+        Some(seq) => format!("repeat with tidelog rollback {group} --repeat-kafka {seq}"),
+        None => "do the same again".to_owned(),
+    };
     Err(Failure::Broken(format!(
-        "group {group} is moved in the journal, but not Kafka's committed offsets: {what}; repeat with tidelog rollback \
-         {group} --repeat-kafka {}",
-        set.of
+        "group {group} is in the journal where it should be, but not Kafka's committed offsets: {what}; {again}"
     )))
 }
 

@@ -67,8 +67,10 @@ impl Start {
 }
 
 fn write_table(out: &mut Out, group: &Group, started: &StartAnswer, dry_run: bool) -> Result<(), Failure> {
-    let would = if dry_run { "would start" } else { "starts" };
-    out.line(format!("group {group} {would} under epoch {}, seq {}", started.epoch, started.seq))?;
+    out.line(match dry_run {
+        true => format!("group {group} would start under epoch {}", started.epoch),
+        false => format!("group {group} starts under epoch {}, seq {}", started.epoch, started.seq),
+    })?;
     let mut rows = Rows::new(&["topic", ">part", ">offset", "verdict", ">earliest", ">latest", ">readable end"]);
     for start in &started.positions {
         rows.push([

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use self::keeper::Keeper;
 pub use self::keeper::Kept;
 pub use self::set::{KafkaSet, SetError, set_kafka};
-pub(super) use self::set::{members_text, newest_result, not_followed, unknown_text};
+pub(super) use self::set::{members_text, newest_result, not_followed, set_positions, unknown_text};
 use crate::broker::{Broker, Seen};
 use crate::control::{Control, Limits};
 use crate::offset::{BatchNumber, Epoch, Group, Offset, Seq, Timestamp, TopicName, TopicPartition};
@@ -179,7 +179,7 @@ impl Follower {
             if status.error.as_ref() != Some(&why) {
                 tracing::warn!(
                     "Kafka's committed offsets of group {} do not follow group {group}: {why}; the journal is not \
-                     affected, and this is tried again",
+                     affected, and whoever holds it with a broker tries again",
                     due.kafka_group
                 );
             }

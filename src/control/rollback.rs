@@ -6,14 +6,16 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use self::ask::Asked;
 pub use self::error::{ExecuteError, OldestBatch, PlanError};
 use super::mirror::{self, KafkaSet};
 use super::{Control, UnknownGroup, check_reason};
 use crate::broker::{Member, Seen};
-use crate::entry::{Body, Entry, Move};
+use crate::entry::{Body, Entry, KafkaOutcome, Move};
 use crate::journal::{DecideError, ReadError};
-use crate::offset::{Epoch, Group, Invalid, Seq, free_name};
+use crate::offset::{Epoch, Group, Invalid, Seq, TopicPartition, free_name};
 use crate::positions::GroupState;
 use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refusal, Refused};
 
@@ -129,6 +131,13 @@ pub fn execute(
         }
         let clock_uncertain =
             clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;
+        // All that is in scope, also what is there already: Kafka may have another offset for it.
+        let for_kafka = request.kafka.then(|| {
+            let plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
+            let movable = plan.partitions.into_iter().filter(|planned| !planned.outcome.is_unmovable());
+            movable.map(|planned| planned.at).collect::<BTreeSet<_>>()
+        });
+        let set = |of| for_kafka.as_ref().map(|partitions| set_kafka(control, &request.group, partitions, of));
         let order = Order {
             request: request.clone(),
             plan: plan.map(str::to_owned),
@@ -140,12 +149,12 @@ pub fn execute(
         let refused = match control.journal.decide(move |state| rollback::decide(state, &order)) {
             Ok((entries, Decided::Moves)) => {
                 let moved = executed(entries.first(), clock_uncertain);
-                return Ok(Executed { kafka: moved.seq.and_then(|seq| kafka(control, &request, seq)), ..moved });
+                return Ok(Executed { kafka: set(moved.seq), ..moved });
             }
             Ok((held, Decided::NothingToDo(epoch))) => {
                 let seq = held.first().map(|entry| entry.seq);
                 let moves = Vec::new();
-                return Ok(Executed { seq, epoch, repeated: false, moves, clock_uncertain, kafka: None });
+                return Ok(Executed { seq, epoch, repeated: false, moves, clock_uncertain, kafka: set(None) });
             }
             // Its entry is published by now, as a decision is answered after all that it saw.
             Ok((_, Decided::Repeated(seq))) => {
@@ -181,19 +190,20 @@ fn executed(entry: Option<&Entry>, clock_uncertain: bool) -> Executed {
     Executed { seq: Some(*seq), epoch: *epoch, repeated: false, moves, clock_uncertain, kafka: None }
 }
 
-/// Sets Kafka's committed offsets as part of rollback `seq`, where that is asked for. The group has moved, whatever comes
-/// of it: what could not even be tried stays pending.
-fn kafka(control: &Control, request: &PlanRequest, seq: Seq) -> Option<KafkaSet> {
-    if !request.kafka {
-        return None;
-    }
-    match mirror::set_kafka(control, seq) {
-        Ok(set) => Some(set),
-        Err(why) => {
-            tracing::warn!("Kafka's committed offsets are not set for rollback {seq}: {why}");
-            mirror::newest_result(control, &request.group, seq).ok()
-        }
-    }
+/// Sets Kafka's committed offsets of these partitions. The group has moved, or was there already, whatever comes of it: what
+/// could not be tried is said for each of them.
+fn set_kafka(control: &Control, group: &Group, partitions: &BTreeSet<TopicPartition>, of: Option<Seq>) -> KafkaSet {
+    mirror::set_positions(control, group, partitions, of).unwrap_or_else(|why| {
+        tracing::warn!("Kafka's committed offsets of group {group} are not set: {why}");
+        let not_set = |at: &TopicPartition| KafkaOutcome {
+            topic: at.topic.clone(),
+            partition: at.partition,
+            offset: None,
+            error: Some(why.to_string()),
+        };
+        let partitions = partitions.iter().map(not_set).collect();
+        KafkaSet { group: group.clone(), of, kafka_group: None, seq: None, partitions }
+    })
 }
 
 /// The first receipt of a plan that entry `seq` executed. Its moves are empty once the entry is pruned.

@@ -76,6 +76,13 @@ impl ClientConfig {
         if brokers.trim().is_empty() || brokers.contains('\0') {
             return Err(Invalid::new("brokers", brokers, "empty; give host:port, several separated by commas"));
         }
+        for broker in brokers.split(',') {
+            // librdkafka cuts a port to 16 bits, and so connects elsewhere.
+            let port = broker.trim().rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));
+            if port.is_some_and(|port| port.parse::<u16>().map_or(true, |port| port == 0)) {
+                return Err(Invalid::new("brokers", broker.trim(), "a port is 1 to 65535"));
+            }
+        }
         Ok(ClientConfig { brokers, properties: BTreeMap::new() })
     }
 

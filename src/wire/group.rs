@@ -37,7 +37,11 @@ impl GroupWord {
             GroupWord::Retired
         } else if state.held.is_some() {
             GroupWord::Held
-        } else if state.positions.iter().any(|(_, _, partition)| partition.replaying_until.is_some()) {
+        } else if state
+            .positions
+            .iter()
+            .any(|(_, topic, partition)| !topic.retired && partition.replaying_until.is_some())
+        {
             GroupWord::Replaying
         } else if state.positions.batch == BatchNumber::ZERO {
             GroupWord::New

@@ -27,8 +27,8 @@ pub struct KafkaBody {}
 /// What setting Kafka's committed offsets for a rollback came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KafkaAnswer {
-    /// The rollback's entry: it may be repeated by it.
-    pub of: Seq,
+    /// The rollback's entry: it may be repeated by it. Null where nothing had to move, and only Kafka was set.
+    pub of: Option<Seq>,
     /// The Kafka group; null where none follows any more.
     pub kafka_group: Option<String>,
     /// How far it has come.
@@ -41,10 +41,11 @@ pub struct KafkaAnswer {
 
 impl From<&KafkaSet> for KafkaAnswer {
     fn from(set: &KafkaSet) -> Self {
-        let state = match set.seq {
-            None => KafkaWord::Pending,
-            Some(_) if set.is_done() => KafkaWord::Done,
-            Some(_) => KafkaWord::Failed,
+        let failed = set.partitions.iter().any(|partition| partition.error.is_some());
+        let state = match (set.is_done(), failed) {
+            (true, _) => KafkaWord::Done,
+            (false, true) => KafkaWord::Failed,
+            (false, false) => KafkaWord::Pending,
         };
         KafkaAnswer {
             of: set.of,

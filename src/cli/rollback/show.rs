@@ -88,7 +88,8 @@ pub fn csv(out: &mut Out, plan: &PlanAnswer) -> Result<(), Failure> {
 /// What executing came to.
 pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Result<(), Failure> {
     let Some(seq) = executed.seq else {
-        return out.line(format!("Nothing to do: group {group} is there already."));
+        out.line(format!("Nothing to do: group {group} is there already."))?;
+        return executed.kafka.as_ref().map_or(Ok(()), |set| kafka(out, set));
     };
     let again = if executed.repeated { "was moved by this plan before, and nothing was done now" } else { "is moved" };
     out.line(format!("Group {group} {again}: seq {seq}, epoch {}.", executed.epoch))?;
@@ -104,10 +105,11 @@ pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Resu
 /// What setting Kafka's committed offsets came to.
 pub fn kafka(out: &mut Out, set: &KafkaAnswer) -> Result<(), Failure> {
     let name = set.kafka_group.as_deref().unwrap_or("none");
-    let said = match (set.state, set.seq) {
-        (KafkaWord::Done, Some(seq)) => format!("are set and were read back: seq {seq}"),
-        (KafkaWord::Failed, Some(seq)) => format!("are not all set: seq {seq}"),
-        (KafkaWord::Pending | KafkaWord::Done | KafkaWord::Failed, _) => "are pending".to_owned(),
+    let seq = set.seq.map(|seq| format!(": seq {seq}")).unwrap_or_default();
+    let said = match set.state {
+        KafkaWord::Done => format!("are set and were read back{seq}"),
+        KafkaWord::Failed => format!("are not all set{seq}"),
+        KafkaWord::Pending => "are pending".to_owned(),
     };
     out.line(format!("Kafka's committed offsets of group {name} {said}."))?;
     let mut rows = Rows::new(&["topic", ">partition", ">in Kafka", "error"]);

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::{check_cluster, lock};
 use crate::broker::{Broker, Member, Seen};
 use crate::control::Control;
-use crate::entry::{Body, Draft, Entry, KafkaOutcome, RolledBack};
+use crate::entry::{Body, Draft, Entry, KafkaOutcome};
 use crate::journal::{DecideError, ReadError, WriteError};
 use crate::offset::{Group, Invalid, Offset, Seq, TopicPartition};
 use crate::positions::State;
@@ -16,20 +16,21 @@ use crate::positions::State;
 pub struct KafkaSet {
     /// The group of the journal.
     pub group: Group,
-    /// The `rolled_back` that it belongs to.
-    pub of: Seq,
+    /// The `rolled_back` that it belongs to; none where the group was there already, and only Kafka was set.
+    pub of: Option<Seq>,
     /// The Kafka group.
     pub kafka_group: Option<String>,
-    /// The `kafka_result` that says so; none while it is pending: the process ended before it was through.
+    /// The `kafka_result` that says so; none while it is pending, as the process ended before it was through, and where
+    /// there is no rollback that it belongs to.
     pub seq: Option<Seq>,
-    /// Each partition that the rollback moved.
+    /// Each partition that was to be set.
     pub partitions: Vec<KafkaOutcome>,
 }
 
 impl KafkaSet {
     /// Whether Kafka holds what it should, for each partition.
     pub fn is_done(&self) -> bool {
-        self.seq.is_some() && self.partitions.iter().all(|partition| partition.error.is_none())
+        (self.seq.is_some() || self.of.is_none()) && self.partitions.iter().all(|partition| partition.error.is_none())
     }
 }
 
@@ -94,8 +95,21 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
     let Some(Entry { group: Some(group), body: Body::RolledBack(rolled_back), .. }) = control.journal.entry(of)? else {
         return Err(none().into());
     };
-    let (kafka_group, cluster_id) = control.journal.with_state(|state| followed(state, &group))?;
-    let broker = control.broker.clone().ok_or_else(|| Invalid::new("kafka", of, "needs a broker, and none is set"))?;
+    let moved = rolled_back.correction.moves.iter().map(|moved| moved.topic_partition()).collect();
+    set_positions(control, &group, &moved, Some(of))
+}
+
+/// Sets the committed offsets of these partitions of `group` to where they are now, and reads them back; as part of
+/// rollback `of` what that came to is journaled.
+pub fn set_positions(
+    control: &Control,
+    group: &Group,
+    partitions: &BTreeSet<TopicPartition>,
+    of: Option<Seq>,
+) -> Result<KafkaSet, SetError> {
+    let (kafka_group, cluster_id) = control.journal.with_state(|state| followed(state, group))?;
+    let broker =
+        control.broker.clone().ok_or_else(|| Invalid::new("kafka", group, "needs a broker, and none is set"))?;
     check_cluster(&*broker, cluster_id.as_deref(), control.limits.deadline).map_err(SetError::OtherCluster)?;
     match broker.members(&kafka_group, control.limits.deadline) {
         Seen::Known(members) if members.is_empty() => {}
@@ -103,7 +117,9 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
         Seen::Known(members) => return Err(SetError::Active { kafka_group, members }),
         Seen::Failed(why) => return Err(SetError::Unknown { kafka_group, why }),
     }
-    let partitions = set(control, &*broker, &group, &kafka_group, &rolled_back);
+    let partitions = set(control, &*broker, group, &kafka_group, partitions);
+    let done = |seq, partitions| KafkaSet { group: group.clone(), of, kafka_group: Some(kafka_group), seq, partitions };
+    let Some(of) = of else { return Ok(done(None, partitions)) };
     let (name, outcomes) = (group.clone(), partitions.clone());
     let decided = control.journal.decide(move |state: &State| {
         let epoch = state.groups.get(&name).map(|group| group.epoch).unwrap_or_default();
@@ -115,7 +131,7 @@ pub fn set_kafka(control: &Control, of: Seq) -> Result<KafkaSet, SetError> {
         Err(DecideError::Refused(never)) => match never {},
         Err(DecideError::Unavailable(error)) => return Err(error.into()),
     };
-    Ok(KafkaSet { group, of, kafka_group: Some(kafka_group), seq, partitions })
+    Ok(done(seq, partitions))
 }
 
 /// The Kafka group that follows `group`, and the group's cluster.
@@ -139,17 +155,16 @@ fn set(
     broker: &dyn Broker,
     group: &Group,
     kafka_group: &str,
-    rolled_back: &RolledBack,
+    partitions: &BTreeSet<TopicPartition>,
 ) -> Vec<KafkaOutcome> {
     let follower = control.mirror.follower(group);
     let mut written = lock(&follower.turn);
     // In one turn with the mirror's own writes, of what the positions are by now.
-    let moved: BTreeSet<TopicPartition> = rolled_back.correction.moves.iter().map(|m| m.topic_partition()).collect();
     let offsets: BTreeMap<TopicPartition, Offset> = control.journal.with_state(|state| {
         let positions = state.groups.get(group).map(|group| &group.positions);
         let wanted = |at: &TopicPartition| positions?.topics.get(&at.topic).filter(|topic| !topic.retired);
         let position = |at: &TopicPartition| Some(wanted(at)?.partitions.get(&at.partition)?.position);
-        moved.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
+        partitions.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
     });
     let results = broker.commit(kafka_group, &offsets, control.limits.deadline);
     let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), control.limits.deadline);
@@ -174,7 +189,7 @@ fn set(
 /// What setting Kafka's committed offsets for rollback `of` of `group` came to last; pending if nothing says so.
 pub fn newest_result(control: &Control, group: &Group, of: Seq) -> Result<KafkaSet, ReadError> {
     let kafka_group = control.journal.with_state(|state| state.groups.get(group)?.kafka_group.clone());
-    let mut found = KafkaSet { group: group.clone(), of, kafka_group, seq: None, partitions: Vec::new() };
+    let mut found = KafkaSet { group: group.clone(), of: Some(of), kafka_group, seq: None, partitions: Vec::new() };
     control.journal.visit_others(group, &mut |entry| match entry.body {
         _ if entry.seq <= of => ControlFlow::Break(()),
         Body::KafkaResult { of: about, partitions } if about == of => {

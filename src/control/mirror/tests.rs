@@ -193,7 +193,15 @@ fn a_plan_with_nothing_to_do_is_done_whoever_is_in_the_kafka_group() {
     let planned = plan(&world.control, to(&world, 100)).unwrap();
     assert!(planned.executable() && planned.nothing_to_do, "{planned:?}");
     let done = execute(&world.control, to(&world, 100), Some(&planned.id), "ann", "why").unwrap();
-    assert_eq!((done.seq, done.kafka), (None, None));
+    let set = done.kafka.unwrap();
+    assert_eq!((done.seq, set.of, set.is_done()), (None, None, false));
+    assert!(set.partitions[0].error.as_ref().is_some_and(|why| why.contains("m-1")), "{set:?}");
+    // Nobody in the way: Kafka is set to where the group is, although that is no news to the journal.
+    world.broker.kafka.lock().unwrap().members = Seen::Known(Vec::new());
+    let before = world.control.journal.with_state(|state| state.seq);
+    let done = execute(&world.control, to(&world, 100), Some(&planned.id), "ann", "why").unwrap();
+    assert!(done.kafka.is_some_and(|set| set.is_done()));
+    assert_eq!((world.broker.held("t"), world.control.journal.with_state(|state| state.seq)), (Some(100), before));
 }
 
 #[test]
