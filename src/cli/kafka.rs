@@ -74,7 +74,8 @@ impl KafkaArgs {
         if let Some(resolved) = self.resolved.get() {
             return Ok(resolved.clone());
         }
-        let resolved = self.client.config(self.brokers.clone())?;
+        // An environment variable that is empty is as good as none.
+        let resolved = self.client.config(self.brokers.clone().filter(|brokers| !brokers.is_empty()))?;
         Ok(self.resolved.get_or_init(|| resolved).clone())
     }
 
@@ -85,7 +86,7 @@ impl KafkaArgs {
 
     /// Whether there is anything to reach Kafka by.
     pub fn is_given(&self) -> bool {
-        self.brokers.is_some() || self.client.kafka_config.is_some()
+        self.brokers.as_ref().is_some_and(|brokers| !brokers.is_empty()) || self.client.kafka_config.is_some()
     }
 
     /// A flag that is about this process's own client.

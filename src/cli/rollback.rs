@@ -112,7 +112,7 @@ impl Rollback {
         }
         let (body, agreed) = self.body(&group)?;
         let target = body.to.clone().target()?.to_string();
-        let needs = Needs { kafka: Some(&self.client), ..Needs::default() };
+        let needs = Needs { kafka: Some(&self.client), unchecked: body.unchecked, ..Needs::default() };
         let seat = Seat::take(&self.place, &needs)?;
         let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
         match self.reason {

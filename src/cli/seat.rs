@@ -79,6 +79,8 @@ pub struct Needs<'a> {
     pub kafka: Option<&'a KafkaArgs>,
     /// Whether the command means nothing without a broker.
     pub must_look: bool,
+    /// Whether the command asks no broker: it is only for Kafka's committed offsets, which follow.
+    pub unchecked: bool,
     /// How long things may take.
     pub limits: Limits,
 }
@@ -223,7 +225,7 @@ fn is_alive(pid: u32) -> bool {
 
 /// Refuses brokers that are not the server's: it would answer for another cluster than the one that was meant.
 fn check_brokers(there: &There, needs: &Needs<'_>) -> Result<(), Failure> {
-    let Some(kafka) = needs.kafka else { return Ok(()) };
+    let Some(kafka) = needs.kafka.filter(|_| !needs.unchecked) else { return Ok(()) };
     if let Some(flag) = kafka.client_flag() {
         let why = "the server has a Kafka client of its own; leave it out";
         return Err(Failure::Usage(format!("{flag}: {why}")));

@@ -44,7 +44,8 @@ impl Start {
     pub(super) fn run(self, out: &mut Out) -> Result<(), Failure> {
         let group = self.group.group()?;
         let limits = Limits { second_look: self.policy.second_look, ..Limits::default() };
-        let needs = Needs { create: !self.dry_run, kafka: Some(&self.kafka), must_look: true, limits };
+        let needs =
+            Needs { create: !self.dry_run, kafka: Some(&self.kafka), must_look: true, unchecked: false, limits };
         let ask = Ask::of(&group, "/start").post(&self.policy.body(&group, self.dry_run))?;
         let seat = Seat::take(&self.place, &needs)?;
         let before = seat.ask(Ask::of(&group, "")).and_then(|answer| answer.read::<GroupAnswer>()).ok();
