@@ -44,6 +44,19 @@ impl<T> Seen<T> {
 /// What a broker said at one moment.
 ///
 /// Made by a [`Broker`]; there is an example.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use tidelog::broker::{Look, Seen};
+/// use tidelog::offset::Timestamp;
+///
+/// // Of a cluster that nobody could reach a look says nothing, which is not that there is nothing.
+/// let failed = || "timed out".to_owned();
+/// let (taken_at, brokers) = (Timestamp::from_millis(1_796_032_800_000), "kafka1:9092".to_owned());
+/// let (cluster_id, listing) = (Seen::Failed(failed()), Seen::Failed(failed()));
+/// let look = Look { taken_at, brokers, cluster_id, topics: BTreeMap::new(), listing };
+/// assert!(look.cluster_id.known().is_none() && look.cluster_id != Seen::Absent);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// When, by the machine's clock.
@@ -59,6 +72,14 @@ pub struct Look {
 }
 
 /// What a broker said of one topic.
+///
+/// ```
+/// use tidelog::broker::{Seen, TopicLook};
+///
+/// // The broker said that there is no such topic.
+/// let gone = TopicLook { id: Seen::Absent, partitions: Seen::Absent };
+/// assert_ne!(gone, TopicLook { partitions: Seen::Failed("timed out".to_owned()), ..gone.clone() });
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicLook {
     /// The topic's id; absent where the broker gives none (before 2.8, the mock).
@@ -68,6 +89,17 @@ pub struct TopicLook {
 }
 
 /// What a leader said of one partition.
+///
+/// ```
+/// use tidelog::broker::{PartitionLook, Seen};
+/// use tidelog::offset::{Invalid, Offset};
+///
+/// let seen = |offset: i64| Ok::<_, Invalid>(Seen::Known(Offset::new(offset)?));
+/// // A transaction is open since 380: who reads committed records gets no further.
+/// let partition = PartitionLook { earliest: seen(250)?, latest: seen(400)?, readable_end: seen(380)? };
+/// assert!(partition.readable_end.known() < partition.latest.known());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartitionLook {
     /// The log start offset.
@@ -98,6 +130,15 @@ pub enum TopicSelector {
 }
 
 /// A regular expression over topic names that begins with `^`.
+///
+/// ```
+/// use tidelog::broker::TopicSelector;
+///
+/// let (all, own) = ("^.*".parse()?, "__consumer_offsets".parse()?);
+/// // Kafka's own topics are taken in by name only.
+/// assert!(matches!(all, TopicSelector::Pattern(pattern) if !pattern.matches(&own)));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub struct Pattern(regex_lite::Regex);
 
@@ -158,6 +199,18 @@ impl fmt::Display for TopicSelector {
 }
 
 /// What to look at.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidelog::broker::Ask;
+/// use tidelog::offset::Isolation;
+///
+/// let topics = vec!["orders".parse()?, "^audit-.*".parse()?];
+/// let ask = Ask { topics, isolation: Isolation::ReadCommitted, deadline: Duration::from_secs(10) };
+/// let audit = "audit-eu".parse()?;
+/// assert!(ask.topics.iter().any(|topic| topic.matches(&audit)));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// The topics.
@@ -169,6 +222,14 @@ pub struct Ask {
 }
 
 /// Whose committed offsets in Kafka follow a group's positions.
+///
+/// ```
+/// use tidelog::broker::KafkaGroup;
+///
+/// assert_eq!("none".parse::<KafkaGroup>()?, KafkaGroup::Off);
+/// assert_eq!("loader".parse::<KafkaGroup>()?, KafkaGroup::Named("loader".to_owned()));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum KafkaGroup {
@@ -206,6 +267,15 @@ impl From<KafkaGroup> for String {
 }
 
 /// A live member of a Kafka group: a consumer that subscribes. One that assigns its partitions itself is none.
+///
+/// ```
+/// use tidelog::broker::Member;
+///
+/// let json = r#"{"member_id":"loader-5f0c","client_id":"loader","host":"/10.0.0.7"}"#;
+/// let member: Member = serde_json::from_str(json)?;
+/// assert_eq!(member.to_string(), "loader-5f0c (client loader, host /10.0.0.7)");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its id, which Kafka gives.

@@ -68,6 +68,14 @@ impl Control {
 }
 
 /// How long things may take.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidelog::control::Limits;
+///
+/// let patient = Limits { deadline: Duration::from_secs(60), ..Limits::default() };
+/// assert_eq!(patient.second_look, Duration::from_secs(3));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// All of what one call asks the broker.
@@ -83,6 +91,18 @@ impl Default for Limits {
 }
 
 /// The journal has no such group.
+///
+/// ```
+/// use tidelog::control::UnknownGroup;
+/// use tidelog::offset::Group;
+/// use tidelog::positions::{GroupState, State};
+///
+/// let mut state = State::default();
+/// state.groups.insert(Group::new("billing", "loader")?, GroupState::default());
+/// let unknown = UnknownGroup::new(&state, &Group::new("default", "loader")?);
+/// assert_eq!(unknown.apps, ["billing"]); // it may be what was meant
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no group {group} in this journal{}", apps_text(apps))]
 pub struct UnknownGroup {

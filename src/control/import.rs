@@ -14,6 +14,23 @@ use crate::positions::State;
 const NAMED: usize = 5;
 
 /// The first positions of a group that the journal does not have.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+///
+/// use tidelog::control::import::{Import, import};
+/// use tidelog::offset::TopicPartition;
+///
+/// let offsets = [(TopicPartition::new("orders".parse()?, 0), "500".parse()?)].into();
+/// let positions = Import { group: loader, source: "loader.csv".to_owned(), offsets, seen: None };
+/// assert_eq!(import(&control.journal, positions)?.get(), 1); // the journal's first entry
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
     /// The group.
@@ -27,6 +44,27 @@ pub struct Import {
 }
 
 /// What a broker says of the partitions that are imported.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+///
+/// use std::collections::BTreeMap;
+/// use tidelog::control::import::{Import, SeenOnBroker, import};
+/// use tidelog::offset::TopicPartition;
+///
+/// let cluster_id = Some("5L6g3nShT-eMCtK--X86sw".to_owned());
+/// let seen = SeenOnBroker { cluster_id: cluster_id.clone(), topic_ids: BTreeMap::new(), ends: BTreeMap::new() };
+/// let offsets = [(TopicPartition::new("orders".parse()?, 0), "500".parse()?)].into();
+/// import(&control.journal, Import { group: loader.clone(), source: "a file".to_owned(), offsets, seen: Some(seen) })?;
+/// // The group's positions belong to that cluster from now on.
+/// assert_eq!(control.journal.group(&loader).and_then(|group| group.cluster_id), cluster_id);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenOnBroker {
     /// The cluster, where it has an id.
@@ -38,6 +76,26 @@ pub struct SeenOnBroker {
 }
 
 /// Why nothing was imported; the journal is unchanged.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::import::{ImportError, check_new};
+///
+/// // The group was imported before.
+/// let again = control.journal.with_state(|state| check_new(state, &loader));
+/// assert!(matches!(again, Err(ImportError::Exists(group)) if group == loader));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ImportError {
     /// The journal has the group.

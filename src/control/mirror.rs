@@ -35,6 +35,16 @@ const RETRY_DEADLINE: Duration = Duration::from_secs(2);
 const NAMED: usize = 3;
 
 /// What this process has written into Kafka's committed offsets. Clones share it.
+///
+/// ```
+/// use tidelog::control::{Mirror, MirrorStatus};
+/// use tidelog::offset::Group;
+///
+/// let (mirror, loader) = (Mirror::default(), Group::new("default", "loader")?);
+/// assert_eq!(mirror.status(&loader), MirrorStatus::default()); // nothing was told yet
+/// assert!(!mirror.is_pending(&loader, "7".parse()?)); // and nobody keeps Kafka behind the journal
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Mirror(Arc<Inner>);
 
@@ -67,6 +77,13 @@ struct Written {
 }
 
 /// How the mirror of a group is doing in this process.
+///
+/// ```
+/// use tidelog::control::MirrorStatus;
+///
+/// let status = MirrorStatus { error: Some("timed out".to_owned()), failures: 3, ..MirrorStatus::default() };
+/// assert_eq!(status.written_at, None); // Kafka was never told all
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MirrorStatus {
     /// When Kafka was last told all positions; none if this process has told none yet.

@@ -23,6 +23,30 @@ use crate::rollback::{self, Decided, Order, Plan, PlanRequest, Refusal, Refused}
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 /// What an executed plan came to.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::execute;
+/// use tidelog::rollback::{PlanRequest, Target};
+///
+/// let to = Target::Offsets([(at, "400".parse()?)].into()); // it is at 500
+/// let request = PlanRequest { unchecked: true, ..PlanRequest::new(loader, to) };
+/// let first = execute(&control, request.clone(), None, "ann", "the sink lost its disk")?;
+/// assert_eq!(first.moves[0].new, Some("400".parse()?));
+/// let again = execute(&control, request, None, "ann", "the sink lost its disk")?;
+/// assert_eq!(again.seq, None); // it is there already
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
     /// The entry; none if there was nothing to do. Where nothing moved and the group was put on hold, that one.

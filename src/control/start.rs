@@ -28,6 +28,19 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 const LOOKS_IN_DEADLINE: u32 = 3;
 
 /// What a process wants to read, and how.
+///
+/// ```
+/// use tidelog::control::StartRequest;
+/// use tidelog::offset::Group;
+/// ///
+/// let group = Group::new("default", "loader")?;
+/// let request = StartRequest {
+///     kafka_group: Some("none".parse()?), // no lag chart looks at it
+///     ..StartRequest::new(group, vec!["orders".parse()?, "^audit-.*".parse()?], "loader@host1:4711")
+/// };
+/// assert!(!request.dry_run);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     /// The group.
@@ -49,19 +62,6 @@ pub struct StartRequest {
 
 impl StartRequest {
     /// A start of `group` by `owner`, one name for each process, with the default policy.
-    ///
-    /// ```
-    /// use tidelog::control::StartRequest;
-    /// use tidelog::offset::Group;
-    ///
-    /// let group = Group::new("default", "loader")?;
-    /// let request = StartRequest {
-    ///     kafka_group: Some("none".parse()?), // no lag chart looks at it
-    ///     ..StartRequest::new(group, vec!["orders".parse()?, "^audit-.*".parse()?], "loader@host1:4711")
-    /// };
-    /// assert!(!request.dry_run);
-    /// # Ok::<(), tidelog::offset::Invalid>(())
-    /// ```
     pub fn new(group: Group, topics: Vec<TopicSelector>, owner: impl Into<String>) -> Self {
         let (owner, policy) = (owner.into(), Policy::default());
         StartRequest { group, topics, owner, policy, isolation: None, kafka_group: None, dry_run: false }
@@ -114,6 +114,25 @@ pub struct Started {
 }
 
 /// Why a group was not started; the journal is unchanged.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+///
+/// use tidelog::control::{StartError, StartRequest, start};
+/// use tidelog::reconcile::{NewGroup, Policy};
+///
+/// // Without a broker nobody can say what Kafka holds for a new group.
+/// let request = StartRequest::new(loader, vec!["orders".parse()?], "me");
+/// let policy = Policy { new_group: NewGroup::Kafka, ..Policy::default() };
+/// let error = start(&control, StartRequest { policy, ..request }).unwrap_err();
+/// assert!(matches!(error, StartError::Invalid(_)), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartError {
     /// An operator holds the group.

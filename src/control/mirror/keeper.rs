@@ -20,6 +20,25 @@ const AGAIN: Duration = Duration::from_secs(3600);
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 /// Kafka's committed offsets are kept as long as this lives. Dropped, what is due is told to Kafka, within 3 seconds.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # #[cfg(feature = "kafka")] {
+/// use std::sync::Arc;
+/// use tidelog::control::Control;
+/// use tidelog::kafka::{KafkaBroker, mock::Mock};
+///
+/// let cluster = Mock::new(1)?;
+/// let broker = KafkaBroker::new(&cluster.config(), clock.clone())?;
+/// let control = Control::new(journal, Some(Arc::new(broker)), clock);
+/// let kept = control.mirror.keep(&control);
+/// assert!(kept.is_some()); // Kafka follows until it is dropped
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Kept {
     _keeper: Arc<Keeper>,
 }

@@ -12,6 +12,19 @@ use crate::offset::{Group, Invalid, Offset, Seq, TopicPartition};
 use crate::positions::State;
 
 /// What setting Kafka's committed offsets came to.
+///
+/// ```
+/// use tidelog::control::KafkaSet;
+/// use tidelog::entry::KafkaOutcome;
+/// use tidelog::offset::Group;
+///
+/// let set = KafkaOutcome { topic: "orders".parse()?, partition: 0, offset: Some("500".parse()?), error: None };
+/// let (group, of, kafka_group) = (Group::new("default", "loader")?, Some("7".parse()?), Some("loader".to_owned()));
+/// let pending = KafkaSet { group, of, kafka_group, seq: None, partitions: vec![set] };
+/// assert!(!pending.is_done());
+/// assert!(KafkaSet { seq: Some("8".parse()?), ..pending }.is_done());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct KafkaSet {
     /// The group of the journal.
@@ -35,6 +48,25 @@ impl KafkaSet {
 }
 
 /// Why Kafka's committed offsets were not set. Nothing has changed.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::{SetError, set_kafka};
+///
+/// let error = set_kafka(&control, "1".parse()?).unwrap_err(); // entry 1 is an import
+/// assert!(matches!(&error, SetError::Invalid(_)), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SetError {
     /// No such rollback, no broker, or no Kafka group.

@@ -8,6 +8,27 @@ use crate::offset::{BatchNumber, Group, Invalid, Seq, Timestamp, TopicName, Topi
 use crate::rollback::{Plan, WrongName};
 
 /// Why there is no plan.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::{PlanError, plan};
+/// use tidelog::rollback::{PlanRequest, Target};
+///
+/// let to = Target::Mark("before deploy 42".to_owned());
+/// let error = plan(&control, PlanRequest::new(loader, to));
+/// assert!(matches!(error, Err(PlanError::UnknownMark { mark, .. }) if mark == "before deploy 42"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PlanError {
     /// The journal has no such group.
@@ -78,6 +99,18 @@ pub enum PlanError {
 }
 
 /// The oldest batch of a group.
+///
+/// ```
+/// use tidelog::control::PlanError;
+/// use tidelog::control::rollback::OldestBatch;
+/// use tidelog::offset::Group;
+///
+/// let oldest = OldestBatch { batch: "7".parse()?, seq: "12".parse()?, recorded_at: "2026-11-30T10:00:00Z".parse()? };
+/// let (group, target) = (Group::new("default", "loader")?, "batch 3".to_owned());
+/// let error = PlanError::BeforeHistory { group, target, oldest: Some(oldest) };
+/// assert!(error.to_string().contains("its oldest batch is 7"), "{error}");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OldestBatch {
     /// Its number.
@@ -111,6 +144,29 @@ impl PlanError {
 }
 
 /// Why a plan was not executed. Nothing has changed.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::{ExecuteError, execute};
+/// use tidelog::rollback::{PlanRequest, Target};
+///
+/// let to = Target::Offsets([(at, "400".parse()?)].into()); // it is at 500
+/// let request = PlanRequest { unchecked: true, ..PlanRequest::new(loader, to) };
+/// let error = execute(&control, request, Some("0123456789abcdef"), "ann", "the sink lost its disk");
+/// // The plan as it is now comes with the error.
+/// assert!(matches!(error, Err(ExecuteError::Outdated(plan)) if plan.executable()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ExecuteError {
     /// There is no plan.

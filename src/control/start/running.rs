@@ -16,6 +16,25 @@ use crate::reconcile::{self, Decided, Occasion, StartPosition, Unsettled, Why};
 const MAX_HOLES: usize = 100;
 
 /// What a look while running came to; all of it is in the journal.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # tidelog::control::start(&control, request.clone())?;
+///
+/// use std::collections::BTreeSet;
+/// use tidelog::control::look_while_running;
+///
+/// let looked = look_while_running(&control, &request, &BTreeSet::new(), None)?;
+/// // Nothing has moved: all goes on as it was assigned.
+/// assert!(looked.positions.is_empty() && looked.unsettled.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looked {
     /// The group's epoch.
@@ -35,6 +54,24 @@ pub struct Looked {
 }
 
 /// Why a look while running, or a start of one that goes on, came to nothing; the journal is unchanged.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+///
+/// use std::collections::BTreeSet;
+/// use tidelog::control::{LookError, StartRequest, look_while_running};
+///
+/// let request = StartRequest::new(loader, vec!["orders".parse()?], "me");
+/// // Nobody has started the group.
+/// let error = look_while_running(&control, &request, &BTreeSet::new(), None);
+/// assert!(matches!(error, Err(LookError::UnknownGroup(_))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookError {
     /// Another process has started the group: this one stops.
@@ -49,6 +86,25 @@ pub enum LookError {
 }
 
 /// Another process is a group's owner by now.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # tidelog::control::start(&control, request.clone())?;
+///
+/// use std::collections::BTreeSet;
+/// use tidelog::control::{LookError, StartRequest, look_while_running, start};
+///
+/// start(&control, StartRequest { owner: "another".to_owned(), ..request.clone() })?;
+/// let error = look_while_running(&control, &request, &BTreeSet::new(), None);
+/// assert!(matches!(error, Err(LookError::Fenced(fenced)) if fenced.owner == "another" && fenced.by == "me"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("group {group} was started by {owner}, epoch {epoch}; {by} is no longer its owner")]
 pub struct Fenced {
