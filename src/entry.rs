@@ -276,6 +276,30 @@ impl Batch {
 }
 
 /// A partition that a batch brings into the group.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+///
+/// use tidelog::commit::Commit;
+/// use tidelog::entry::Body;
+///
+/// let (at, earliest) = (range.topic_partition(), "250".parse()?);
+/// let commit = Commit::new(loader.clone(), started.epoch, time, vec![range])?.with_earliest(at, earliest);
+/// let batch = control.journal.commit(commit)?.batch;
+/// let entry = control.journal.batch(&loader, batch)?.ok_or("it is there")?;
+/// // The group had no position of the partition.
+/// assert!(matches!(entry.body, Body::Batch(batch) if batch.firsts[0].earliest == Some(earliest)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct First {
     /// The partition.
@@ -327,6 +351,13 @@ pub struct Note {
 }
 
 /// What a note says.
+///
+/// ```
+/// use tidelog::entry::NoteKind;
+///
+/// assert_eq!(serde_json::to_string(&[NoteKind::Hole, NoteKind::Late])?, r#"["hole","late"]"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
@@ -400,6 +431,18 @@ impl Verdict {
 }
 
 /// One thing that a look found, and what comes of it.
+///
+/// ```
+/// use tidelog::entry::Finding;
+///
+/// let finding: Finding = serde_json::from_str(r#"{
+///     "topic": "orders", "partition": 1, "verdict": "head_out_of_range",
+///     "position": 100, "start": 250, "loss": {"from_offset": 100, "until_offset": 250}
+/// }"#)?;
+/// assert_eq!(finding.to_string(), "orders/1: head_out_of_range, was at 100, starts at 250, lost [100,250)");
+/// assert!(finding.is_trouble());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The topic; none where the whole cluster is meant.
@@ -470,6 +513,14 @@ impl fmt::Display for Finding {
 }
 
 /// Offsets `[from_offset, until_offset)` of the partition that the context names.
+///
+/// ```
+/// use tidelog::entry::LostRange;
+///
+/// let lost = LostRange { from_offset: "100".parse()?, until_offset: "250".parse()? };
+/// assert_eq!(lost.until_offset.since(lost.from_offset), 150);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostRange {
     /// The first offset.
@@ -523,6 +574,15 @@ impl Correction {
 }
 
 /// What becomes of a topic within a group.
+///
+/// ```
+/// use tidelog::entry::{Correction, TopicChange};
+///
+/// let recreated = TopicChange { topic: "orders".parse()?, topic_id: None, new_incarnation: true };
+/// let correction = Correction { topics: vec![recreated], ..Correction::default() };
+/// assert!(correction.raises_epoch()); // what is read of the old one is fenced
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopicChange {
     /// The topic; it is made if the group has it not, and brought back if it was retired.
@@ -534,6 +594,17 @@ pub struct TopicChange {
 }
 
 /// What becomes of one partition's position.
+///
+/// ```
+/// use tidelog::entry::{Correction, Move};
+///
+/// let back: Move = serde_json::from_str(
+///     r#"{"topic": "orders", "partition": 0, "old": 900, "new": 500, "holes": [], "replaying_until": 900}"#,
+/// )?;
+/// assert_eq!(back.topic_partition().to_string(), "orders/0");
+/// assert!(Correction { moves: vec![back], ..Correction::default() }.raises_epoch()); // it goes down
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Move {
     /// The topic.
@@ -560,6 +631,14 @@ impl Move {
 }
 
 /// Offsets below a position that no range covers.
+///
+/// ```
+/// use tidelog::entry::Hole;
+///
+/// let hole = Hole { from_offset: "500".parse()?, until_offset: "510".parse()?, seq: "4".parse()? };
+/// assert_eq!(hole.until_offset.since(hole.from_offset), 10);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {
     /// The first offset.
@@ -571,6 +650,14 @@ pub struct Hole {
 }
 
 /// Why offsets are lost.
+///
+/// ```
+/// use tidelog::entry::Cause;
+///
+/// assert_eq!(Cause::Expired.as_str(), "expired");
+/// assert_eq!(serde_json::from_str::<Cause>("\"skipped\"")?, Cause::Skipped);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -597,6 +684,16 @@ impl Cause {
 }
 
 /// Offsets that a group will never read. An upper bound where holes are possible.
+///
+/// ```
+/// use tidelog::entry::{Cause, Correction, Loss};
+///
+/// let (from_offset, until_offset) = ("100".parse()?, "250".parse()?);
+/// let loss = Loss { topic: "orders".parse()?, partition: 1, from_offset, until_offset, cause: Cause::Expired };
+/// let correction = Correction { losses: vec![loss], ..Correction::default() };
+/// assert!(!correction.is_empty()); // a loss is written down even where nothing moves
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The topic.
@@ -612,6 +709,19 @@ pub struct Loss {
 }
 
 /// An operator's move of a group.
+///
+/// ```
+/// use tidelog::entry::{Body, RolledBack};
+///
+/// let rolled_back: RolledBack = serde_json::from_str(r#"{
+///     "plan": "5f0c", "target": "before batch 7", "actor": "ann", "reason": "the sink lost its disk", "kafka": false,
+///     "correction": {"topics": [], "moves": [], "losses": []}
+/// }"#)?;
+/// let body = Body::RolledBack(rolled_back);
+/// assert_eq!(body.kind(), "rolled_back");
+/// assert!(body.correction().is_some_and(|correction| correction.is_empty()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RolledBack {
     /// The id of the plan that was executed.
@@ -631,6 +741,16 @@ pub struct RolledBack {
 }
 
 /// What setting one committed offset in Kafka came to.
+///
+/// ```
+/// use tidelog::entry::KafkaOutcome;
+///
+/// let json = r#"{"topic":"orders","partition":0,"offset":"500","error":null}"#;
+/// let outcome: KafkaOutcome = serde_json::from_str(json)?;
+/// assert_eq!(outcome.offset.map(|offset| offset.get()), Some(500)); // as it was read back
+/// assert_eq!(serde_json::to_string(&outcome)?, json);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KafkaOutcome {
     /// The topic.

@@ -62,6 +62,30 @@ pub struct Window {
 }
 
 /// Which batches of the window; a field that is not set lets all pass.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// use tidelog::history::{BatchFilter, Window, batches};
+/// use tidelog::journal::Order;
+///
+/// let window = Window { order: Order::Ascending, from: None, to: None, limit: 100 };
+/// let filter = BatchFilter { topic: Some("orders".parse()?), partition: Some(1), ..BatchFilter::default() };
+/// assert!(batches(&control.journal, &loader, &window, &filter, None)?.entries.is_empty()); // it read orders/0
+/// let filter = BatchFilter { partition: Some(0), ..filter };
+/// assert_eq!(batches(&control.journal, &loader, &window, &filter, None)?.entries.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct BatchFilter {
     /// With a range of this topic.
@@ -88,6 +112,30 @@ impl BatchFilter {
 }
 
 /// A part of a list.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// use tidelog::history::{Window, entries};
+/// use tidelog::journal::Order;
+///
+/// let window = Window { order: Order::Ascending, from: None, to: None, limit: 1 };
+/// let first = entries(&control.journal, None, &window, None)?;
+/// let second = entries(&control.journal, None, &window, first.next)?;
+/// assert_eq!((first.entries[0].body.kind(), second.entries[0].body.kind()), ("started", "batch"));
+/// assert_eq!(second.next, None); // that is all
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<C> {
     /// Its entries, in order.

@@ -143,6 +143,22 @@ pub struct GroupState {
 }
 
 /// What raised an epoch.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+///
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// let raised_by = group.raised_by.ok_or("its epoch is 1")?;
+/// assert_eq!((raised_by.kind.as_str(), raised_by.by.as_deref()), ("started", Some("me")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaisedBy {
     /// The kind of the entry.
@@ -154,6 +170,22 @@ pub struct RaisedBy {
 }
 
 /// Who works under an epoch.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+///
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// let picked_up = group.picked_up.ok_or("by who started it")?;
+/// assert_eq!((picked_up.epoch, picked_up.owner.as_deref()), (started.epoch, Some("me")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PickedUp {
     /// The epoch.
@@ -165,6 +197,22 @@ pub struct PickedUp {
 }
 
 /// A stop by an operator.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # tidelog::control::start(&control, request)?;
+///
+/// let held = tidelog::control::hold(&control, &loader, "ann", "mending the sink")?;
+/// let hold = control.journal.group(&loader).and_then(|group| group.held).ok_or("it is held")?;
+/// assert_eq!((hold.actor.as_str(), hold.seq), ("ann", held.seq));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hold {
     /// Why.
@@ -178,6 +226,25 @@ pub struct Hold {
 }
 
 /// A batch that a repeat is recognised by, as long as it stands.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// assert_eq!(group.recent[0].batch, group.positions.batch);
+/// assert_eq!(group.recent[0].ranges[0].to_string(), "orders/0 [500,542)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecentBatch {
     /// Its number.
@@ -197,6 +264,31 @@ pub struct RecentBatch {
 }
 
 /// A loss that nobody has acknowledged.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// use tidelog::control::{acknowledge, execute};
+/// use tidelog::rollback::{PlanRequest, Target};
+///
+/// let to = Target::Offsets([(at, "600".parse()?)].into()); // it is at 500
+/// let request = PlanRequest { unchecked: true, ..PlanRequest::new(loader.clone(), to) };
+/// execute(&control, request, None, "ann", "those are not wanted")?;
+/// let losses = || control.journal.group(&loader).map(|group| group.losses).unwrap_or_default();
+/// assert_eq!(losses()[0].loss.until_offset, "600".parse()?);
+/// acknowledge(&control, losses()[0].seq, "ann")?;
+/// assert!(losses().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoss {
     /// What, and why.
@@ -241,6 +333,24 @@ pub struct Positions {
 }
 
 /// One topic of a group.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let at = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # let offsets = [(at.clone(), "500".parse()?)].into();
+/// # let import = tidelog::control::Import { group: loader.clone(), source: "a file".into(), offsets, seen: None };
+/// # tidelog::control::import::import(&control.journal, import)?;
+///
+/// let group = control.journal.group(&loader).ok_or("it was imported")?;
+/// let topic = &group.positions.topics[&at.topic];
+/// assert_eq!((topic.partitions.len(), topic.incarnation), (1, 0)); // never found recreated
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopicState {
     /// Kafka's id; none where the broker gives none.
@@ -256,6 +366,25 @@ pub struct TopicState {
 }
 
 /// One partition of a group.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// let group = control.journal.group(&loader).ok_or("it was started")?;
+/// let partition = group.positions.get(&"orders".parse()?, 0).ok_or("it is read")?;
+/// assert_eq!((partition.first_position.get(), partition.position.get()), (500, 542));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionState {
     /// The next offset to read.

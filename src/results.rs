@@ -115,6 +115,31 @@ impl Puts {
 }
 
 /// Results in the order of their keys.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+///
+/// use tidelog::commit::Commit;
+/// use tidelog::results::Puts;
+///
+/// let mut puts = Puts::new();
+/// puts.put("order-17", "shipped")?;
+/// puts.put("order-3", "paid")?;
+/// control.journal.commit(Commit::new(loader.clone(), started.epoch, time, vec![range])?.with_puts(puts))?;
+/// let page = control.journal.results(&loader, b"", None, 1)?;
+/// assert_eq!(page.results, [(b"order-17".to_vec(), b"shipped".to_vec())]);
+/// assert_eq!(page.next, Some(b"order-3".to_vec()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     /// Keys and values.

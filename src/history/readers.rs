@@ -60,6 +60,29 @@ pub struct OffsetQuery {
 }
 
 /// A part of the readers of an offset.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// use tidelog::history::{OffsetQuery, readers};
+/// use tidelog::journal::Order;
+///
+/// let (topic, offset) = ("orders".parse()?, "542".parse()?);
+/// let query = OffsetQuery { topic, partition: 0, offset, order: Order::Ascending, limit: 100 };
+/// let page = readers(&control.journal, [loader], &query, None)?;
+/// assert!(page.readers.is_empty() && page.next.is_none()); // [500,542) ends before it
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadersPage {
     /// The batches that read it, each with its group, by seq.

@@ -7,6 +7,19 @@ use crate::commit;
 use crate::offset::{BatchNumber, Group, Invalid, Seq};
 
 /// Why a journal could not be opened.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use std::sync::Arc;
+/// use tidelog::journal::{Journal, OpenError, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// let options = Options::new(Arc::new(|| Timestamp::from_millis(1_796_032_800_000)));
+/// let _holder = Journal::open(dir.path(), Options { create: true, ..options.clone() })?;
+/// let second = Journal::open(dir.path(), Options { lock_wait: std::time::Duration::ZERO, ..options });
+/// assert!(matches!(second, Err(OpenError::InUse { holder, .. }) if holder.starts_with("process ")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Nothing there, and making one was not asked for.
@@ -53,6 +66,20 @@ pub enum OpenError {
 }
 
 /// Why something was not written.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+///
+/// use tidelog::journal::WriteError;
+///
+/// let reader = journal.clone();
+/// journal.close()?;
+/// assert!(matches!(reader.seal(), Err(WriteError::ReadOnly { .. }))); // reads go on
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     /// The journal takes no more writes until it is opened again; reads go on.
@@ -72,6 +99,14 @@ pub enum WriteError {
 }
 
 /// A read of history that failed.
+///
+/// ```
+/// use tidelog::journal::ReadError;
+///
+/// let error = ReadError { file: "sled/db".into(), why: "entry 7 is missing".into(), seq: Some("7".parse()?) };
+/// assert_eq!(error.to_string(), "journal is damaged: sled/db: entry 7 is missing");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("journal is damaged: {}: {why}", file.display())]
 pub struct ReadError {
@@ -84,6 +119,23 @@ pub struct ReadError {
 }
 
 /// Why there is no answer about a group's results.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # tidelog::control::start(&control, request)?;
+///
+/// use tidelog::journal::ResultsError;
+///
+/// let error = control.journal.result_as_of(&loader, b"order-17", "7".parse()?);
+/// assert!(matches!(error, Err(ResultsError::UnknownBatch { newest, .. }) if newest.get() == 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ResultsError {
     /// The journal has no such group.
@@ -111,6 +163,27 @@ pub enum ResultsError {
 }
 
 /// Why a commit has no receipt.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+///
+/// use tidelog::commit::{Commit, Refused};
+/// use tidelog::journal::CommitError;
+///
+/// // Under an epoch that nobody has started.
+/// let error = control.journal.commit(Commit::new(loader, started.epoch.next(), time, vec![range])?);
+/// assert!(matches!(error, Err(CommitError::Refused(Refused::JournalBehind { .. }))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CommitError {
     /// It was refused; the journal is unchanged.
@@ -122,6 +195,22 @@ pub enum CommitError {
 }
 
 /// Why a decision was not carried out.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+///
+/// use tidelog::journal::DecideError;
+///
+/// let decided = journal.decide(|state| match state.groups.len() {
+///     0 => Err("no group yet"),
+///     _ => Ok((Vec::new(), ())),
+/// });
+/// assert!(matches!(decided, Err(DecideError::Refused("no group yet"))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DecideError<E> {
     /// The decision itself said no; the journal is unchanged.

@@ -11,6 +11,29 @@ use crate::offset::{Epoch, Group, OffsetRange, Timestamp};
 const MAX_RANGES: usize = 1_000;
 
 /// A commit that came under a stale epoch, or with another incarnation's topic id.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+///
+/// use tidelog::commit::Commit;
+/// use tidelog::control::{StartRequest, start};
+///
+/// start(&control, StartRequest::new(loader.clone(), vec!["orders".parse()?], "another"))?;
+/// let stale = Commit::new(loader.clone(), started.epoch, time, vec![range])?;
+/// assert!(control.journal.commit(stale).is_err());
+/// let last = control.journal.fences(&loader).last.ok_or("it was fenced")?;
+/// assert_eq!((last.epoch, last.ranges[0].to_string().as_str()), (started.epoch, "orders/0 [500,542)"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fenced {
     /// When, by the machine's clock.
@@ -22,6 +45,29 @@ pub struct Fenced {
 }
 
 /// A group's fenced commits since the journal was opened.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+///
+/// use tidelog::commit::Commit;
+/// use tidelog::control::{StartRequest, start};
+///
+/// start(&control, StartRequest::new(loader.clone(), vec!["orders".parse()?], "another"))?;
+/// assert_eq!(control.journal.fences(&loader).total, 0);
+/// let stale = Commit::new(loader.clone(), started.epoch, time, vec![range])?;
+/// assert!(control.journal.commit(stale).is_err());
+/// assert_eq!(control.journal.fences(&loader).total, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fences {
     /// How many.

@@ -61,8 +61,32 @@ use crate::offset::{BatchNumber, Group, Seq, Timestamp};
 use crate::positions::{GroupState, State};
 
 /// Tells the time.
+///
+/// ```
+/// use tidelog::journal::Clock;
+/// use tidelog::offset::Timestamp;
+///
+/// let clock: Clock = std::sync::Arc::new(|| Timestamp::from_millis(1_796_032_800_000)); // a test's
+/// assert_eq!(clock(), "2026-11-30T10:00:00Z".parse()?);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Called by name at each step that a test may want to die at.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use std::sync::{Arc, Mutex};
+/// use tidelog::journal::{CrashHook, Journal, Options};
+/// use tidelog::offset::Timestamp;
+///
+/// let passed = Arc::new(Mutex::new(Vec::new()));
+/// let names = passed.clone();
+/// let hook: CrashHook = Arc::new(move |name| names.lock().expect("no panic").push(name));
+/// let options = Options::new(Arc::new(|| Timestamp::from_millis(1_796_032_800_000)));
+/// Journal::open(dir.path(), Options { create: true, crash_at: Some(hook), ..options })?.close()?;
+/// assert!(!passed.lock().expect("no panic").is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// When a receipt is sent.

@@ -84,6 +84,29 @@ impl Question {
 }
 
 /// A batch that read an offset.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// use tidelog::journal::{Order, Question};
+///
+/// let (group, topic, offset) = (loader.clone(), "orders".parse()?, "517".parse()?);
+/// let question = Question { group, topic, partition: 0, offset, order: Order::Ascending };
+/// let entry = control.journal.batch(&loader, "1".parse()?)?.ok_or("it is there")?;
+/// let reading = question.answer(entry).ok_or("it read the offset")?;
+/// assert_eq!((reading.epoch, reading.range.to_string().as_str()), (started.epoch, "orders/0 [500,542)"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The batch.
@@ -103,6 +126,14 @@ pub struct Reading {
 }
 
 /// A part of an answer.
+///
+/// ```
+/// use tidelog::journal::{Portion, Readings};
+///
+/// let found = Readings { heads: 1, ..Readings::default() };
+/// assert!(!found.is_enough(Portion { heads: 10, readings: 100 })); // goes on looking
+/// assert!(found.is_enough(Portion { heads: 1, readings: 100 })); // with or without a reading
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Readings {
     /// In the order that was asked for.
@@ -114,6 +145,29 @@ pub struct Readings {
 }
 
 /// How much of an answer is wanted at once: whichever is reached first ends the part. At least one head is looked at.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader.clone(), vec!["orders".parse()?], "me");
+/// # let started = tidelog::control::start(&control, request)?;
+/// # let time = tidelog::offset::Timestamp::from_millis(1_796_032_800_000);
+/// # let range = tidelog::offset::OffsetRange::new("orders".parse()?, 0, "500".parse()?, "542".parse()?)?;
+/// # control.journal.commit(tidelog::commit::Commit::new(loader.clone(), started.epoch, time, vec![range])?)?;
+///
+/// use tidelog::journal::{Order, Portion, Question};
+///
+/// let (topic, offset) = ("orders".parse()?, "517".parse()?);
+/// let question = Question { group: loader, topic, partition: 0, offset, order: Order::Ascending };
+/// let little = Portion { heads: 1, readings: 1 };
+/// let found = control.journal.readers(&question, "1".parse()?, little)?;
+/// assert!(found.is_enough(little));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Portion {
     /// Blocks, and stretches of what is not sealed.

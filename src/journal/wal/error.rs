@@ -7,6 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::offset::Seq;
 
 /// Entries `first` to `last`, both included; without `last` it is not known how many there were.
+///
+/// ```
+/// use tidelog::journal::Seqs;
+/// use tidelog::offset::Seq;
+///
+/// assert_eq!(Seqs::new(Seq::new(7)?, Seq::new(9)?).to_string(), "seqs 7 to 9");
+/// assert_eq!(Seqs::from(Seq::new(7)?).to_string(), "seqs from 7 on");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seqs {
     /// The first.

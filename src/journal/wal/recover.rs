@@ -22,6 +22,14 @@ pub struct Recovered {
 
 /// The rest of a group of writes that an unclean stop left torn. Nothing in it was acknowledged, unless it was damaged
 /// afterwards, which can't be told from torn.
+///
+/// ```
+/// use tidelog::journal::{Cut, Seqs};
+///
+/// let cut = Cut { path: "wal/1".into(), offset: 4096, seqs: Seqs::from("7".parse()?) };
+/// assert!(cut.to_string().ends_with("torn: seqs from 7 on, at byte 4096 of wal/1"));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// The file.
