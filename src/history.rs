@@ -64,7 +64,7 @@ pub struct Window {
 /// Which batches of the window; a field that is not set lets all pass.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -114,7 +114,7 @@ impl BatchFilter {
 /// A part of a list.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;

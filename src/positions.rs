@@ -145,7 +145,7 @@ pub struct GroupState {
 /// What raised an epoch.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -172,7 +172,7 @@ pub struct RaisedBy {
 /// Who works under an epoch.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -199,7 +199,7 @@ pub struct PickedUp {
 /// A stop by an operator.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -228,7 +228,7 @@ pub struct Hold {
 /// A batch that a repeat is recognised by, as long as it stands.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -266,7 +266,7 @@ pub struct RecentBatch {
 /// A loss that nobody has acknowledged.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -335,7 +335,7 @@ pub struct Positions {
 /// One topic of a group.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -368,7 +368,7 @@ pub struct TopicState {
 /// One partition of a group.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;

@@ -13,7 +13,7 @@ const MAX_RANGES: usize = 1_000;
 /// A commit that came under a stale epoch, or with another incarnation's topic id.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -47,7 +47,7 @@ pub struct Fenced {
 /// A group's fenced commits since the journal was opened.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;

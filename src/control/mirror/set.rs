@@ -50,7 +50,7 @@ impl KafkaSet {
 /// Why Kafka's committed offsets were not set. Nothing has changed.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;

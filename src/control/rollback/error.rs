@@ -10,7 +10,7 @@ use crate::rollback::{Plan, WrongName};
 /// Why there is no plan.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
@@ -146,7 +146,7 @@ impl PlanError {
 /// Why a plan was not executed. Nothing has changed.
 ///
 /// ```
-/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
 /// # let dir = tempfile::tempdir()?;
 /// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
 /// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
