@@ -25,6 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The cluster did not do it.
+///
+/// ```
+/// use tidelog::kafka::{ClientConfig, OwnTopics};
+/// use tidelog::offset::TopicPartition;
+///
+/// let topics = OwnTopics::new(&ClientConfig::new("localhost:9")?)?;
+/// let at = TopicPartition::new("orders".parse()?, 0);
+/// let error = topics.produce(&at, &["x".repeat(2 << 20)]).unwrap_err(); // no record of Kafka's is that large
+/// assert!(error.to_string().starts_with("writing to orders/0: "), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct TopicError {
@@ -37,6 +48,14 @@ fn failed(what: impl Into<String>, why: impl ToString) -> TopicError {
 }
 
 /// The topics that were made through it; [`OwnTopics::remove`] removes them.
+///
+/// ```
+/// use tidelog::kafka::{ClientConfig, OwnTopics};
+///
+/// let topics = OwnTopics::new(&ClientConfig::new("localhost:9092")?)?;
+/// topics.remove()?; // it has made none, so it asks for nothing
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct OwnTopics {
     config: ClientConfig,
     admin: AdminClient<DefaultClientContext>,
