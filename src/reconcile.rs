@@ -106,9 +106,10 @@ pub struct Question<'a> {
 ///
 /// let positions = Positions::default(); // read first
 /// let (taken_at, brokers) = ("2026-11-30T10:00:00Z".parse()?, "localhost:9092".to_owned());
-/// let look = Look { taken_at, brokers, cluster_id: Seen::Absent, topics: [].into(), listing: Seen::Absent };
+/// let cluster_id = Seen::Known("GlwF".to_owned());
+/// let look = Look { taken_at, brokers, cluster_id, topics: [].into(), listing: Seen::Absent };
 /// let observed = Observed { look, positions };
-/// assert_eq!(observed.positions.iter().count(), observed.look.topics.len());
+/// assert_eq!(observed.look.cluster_id.known().map(String::as_str), Some("GlwF"));
 /// # Ok::<(), tidelog::offset::Invalid>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -122,13 +123,28 @@ pub struct Observed {
 /// Who asks.
 ///
 /// ```
-/// use std::collections::BTreeSet;
+/// # use tidelog::broker::{Look, Seen, TopicLook};
+/// # let topic = TopicLook { id: Seen::Absent, partitions: Seen::Failed("timed out".to_owned()) };
+/// # let look = Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Absent,
+/// #     topics: [("orders".parse()?, topic)].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// # let (loader, topics) = (tidelog::offset::Group::new("default", "loader")?, ["orders".parse()?]);
+/// # let observed = &tidelog::reconcile::Observed { look, positions: Default::default() };
+/// # let (holes, policy, firsts) = (&tidelog::reconcile::Holes::NotLooked, &Default::default(), &[].into());
+/// # let (group, state, topics, earlier) = (&loader, None, &topics, None);
 /// use tidelog::offset::TopicPartition;
-/// use tidelog::reconcile::Occasion;
+/// use tidelog::reconcile::{Decision, Occasion, Question, Starter, decide};
 ///
-/// let assigned = BTreeSet::from([TopicPartition::new("orders".parse()?, 0)]);
-/// let running = Occasion::Running { assigned: &assigned, undoubted: Some("41".parse()?) };
-/// assert!(matches!(running, Occasion::Running { undoubted: Some(batch), .. } if batch.get() == 41));
+/// // The broker did not say: a start waits, a consumer that runs goes on.
+/// let ask = |occasion| decide(&Question { group, state, topics, observed, earlier, holes, firsts, policy, occasion });
+/// let start = Occasion::Start(Starter { owner: "me", isolation: None, kafka_group: None });
+/// assert!(matches!(ask(start), Decision::LookAgain { .. }));
+/// let assigned = [TopicPartition::new("orders".parse()?, 0)].into();
+/// assert!(matches!(ask(Occasion::Running { assigned: &assigned, undoubted: None }), Decision::Decided(_)));
 /// # Ok::<(), tidelog::offset::Invalid>(())
 /// ```
 #[derive(Debug, Clone, Copy)]

@@ -269,16 +269,28 @@ impl Plan {
 /// What the broker was asked, if anybody asked, and what was known before.
 ///
 /// ```
-/// use tidelog::broker::{Look, Seen};
-/// use tidelog::positions::Positions;
-/// use tidelog::rollback::Looked;
+/// # use tidelog::broker::{Look, PartitionLook, Seen, TopicLook};
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::GroupState::default();
+/// # let orders = r#"{"incarnation": 0, "former_ids": [], "retired": false,
+/// #     "partitions": {"0": {"position": "542", "first_position": "500", "holes": []}}}"#;
+/// # state.positions.topics.insert("orders".parse()?, serde_json::from_str(orders)?);
+/// # let (earliest, latest) = (Seen::Known("510".parse()?), Seen::Known("550".parse()?));
+/// # let partition = PartitionLook { earliest, latest, readable_end: Seen::Absent };
+/// # let topic = TopicLook { id: Seen::Absent, partitions: Seen::Known([(0, partition)].into()) };
+/// # let look = Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Absent,
+/// #     topics: [("orders".parse()?, topic)].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// use tidelog::rollback::{Looked, Meaning, Outcome, PlanRequest, Target, plan};
 ///
-/// let before = Positions::default(); // read first
-/// let (taken_at, brokers) = ("2026-11-30T10:00:00Z".parse()?, "localhost:9092".to_owned());
-/// let look = Look { taken_at, brokers, cluster_id: Seen::Absent, topics: [].into(), listing: Seen::Absent };
-/// let looked = Looked { look, before };
-/// assert_eq!(looked.before.iter().count(), looked.look.topics.len());
-/// # Ok::<(), tidelog::offset::Invalid>(())
+/// let looked = Looked { look, before: state.positions.clone() }; // the log begins at 510
+/// let plan = plan(&PlanRequest::new(loader, Target::Shift(-42)), &state, &Meaning::Shift(-42), Some(&looked));
+/// assert_eq!((plan.partitions[0].outcome, plan.partitions[0].start.get()), (Outcome::Expired, 510));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looked {

@@ -27,12 +27,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The cluster did not do it.
 ///
 /// ```
-/// use tidelog::kafka::{ClientConfig, OwnTopics};
+/// use tidelog::kafka::{OwnTopics, mock::Mock};
 /// use tidelog::offset::TopicPartition;
 ///
-/// let topics = OwnTopics::new(&ClientConfig::new("localhost:9")?)?;
+/// let cluster = Mock::new(1)?;
+/// let topics = OwnTopics::new(&cluster.config())?;
 /// let at = TopicPartition::new("orders".parse()?, 0);
-/// let error = topics.produce(&at, &["x".repeat(2 << 20)]).unwrap_err(); // no record of Kafka's is that large
+/// let error = topics.produce(&at, &["x".repeat(2 << 20)]).unwrap_err(); // larger than a record may be
 /// assert!(error.to_string().starts_with("writing to orders/0: "), "{error}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -50,10 +51,11 @@ fn failed(what: impl Into<String>, why: impl ToString) -> TopicError {
 /// The topics that were made through it; [`OwnTopics::remove`] removes them.
 ///
 /// ```
-/// use tidelog::kafka::{ClientConfig, OwnTopics};
+/// use tidelog::kafka::{OwnTopics, mock::Mock};
 ///
-/// let topics = OwnTopics::new(&ClientConfig::new("localhost:9092")?)?;
-/// topics.remove()?; // it has made none, so it asks for nothing
+/// let cluster = Mock::new(1)?;
+/// let topics = OwnTopics::new(&cluster.config())?;
+/// assert!(topics.remove().is_ok()); // it has made none
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct OwnTopics {

@@ -65,11 +65,16 @@ pub enum Decided {
 /// Why an order was refused.
 ///
 /// ```
-/// use tidelog::offset::Group;
-/// use tidelog::rollback::Refused;
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::State::default();
+/// # state.groups.insert(loader.clone(), Default::default());
+/// # let request = tidelog::rollback::PlanRequest::new(loader, tidelog::rollback::Target::Shift(-42));
+/// # let (actor, reason) = ("ann".to_owned(), "the sink lost its disk".to_owned());
+/// use tidelog::rollback::{Meaning, Order, Refused, decide};
 ///
-/// let refused = Refused::MovedAgain(Group::new("default", "loader")?);
-/// assert_eq!(refused.to_string(), "group loader was moved again meanwhile");
+/// let plan = Some("p-9f3c".to_owned()); // made before the group was moved
+/// let order = Order { request, plan, meaning: Meaning::Shift(-42), looked: None, actor, reason };
+/// assert!(matches!(decide(&state, &order), Err(Refused::Outdated(now)) if now.id != "p-9f3c"));
 /// # Ok::<(), tidelog::offset::Invalid>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
