@@ -48,6 +48,33 @@ pub use self::topic::{asked_names, new_group_partitions};
 pub use self::unchecked::unchecked;
 
 /// All that a decision is made from.
+///
+/// ```
+/// # let look = tidelog::broker::Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Failed("timed out".to_owned()),
+/// #     topics: [].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// use tidelog::broker::Seen;
+/// use tidelog::offset::Group;
+/// use tidelog::reconcile::{Decision, Holes, Observed, Occasion, Policy, Question, Starter, decide};
+///
+/// let decision = decide(&Question {
+///     group: &Group::new("default", "loader")?,
+///     state: None,
+///     topics: &["orders".parse()?],
+///     observed: &Observed { look, positions: Default::default() }, // the broker timed out
+///     earlier: None,
+///     holes: &Holes::NotLooked,
+///     firsts: &[].into(),
+///     policy: &Policy::default(),
+///     occasion: Occasion::Start(Starter { owner: "me", isolation: None, kafka_group: None }),
+/// });
+/// assert!(matches!(decision, Decision::LookAgain { .. })); // never a reset
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The group.
@@ -71,6 +98,20 @@ pub struct Question<'a> {
 }
 
 /// A look, and where the group was when it was taken.
+///
+/// ```
+/// use tidelog::broker::{Look, Seen};
+/// use tidelog::positions::Positions;
+/// use tidelog::reconcile::Observed;
+///
+/// let positions = Positions::default(); // read first
+/// let (taken_at, brokers) = ("2026-11-30T10:00:00Z".parse()?, "localhost:9092".to_owned());
+/// let cluster_id = Seen::Known("GlwF".to_owned());
+/// let look = Look { taken_at, brokers, cluster_id, topics: [].into(), listing: Seen::Absent };
+/// let observed = Observed { look, positions };
+/// assert_eq!(observed.look.cluster_id.known().map(String::as_str), Some("GlwF"));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// What the broker said.
@@ -80,6 +121,32 @@ pub struct Observed {
 }
 
 /// Who asks.
+///
+/// ```
+/// # use tidelog::broker::{Look, Seen, TopicLook};
+/// # let topic = TopicLook { id: Seen::Absent, partitions: Seen::Failed("timed out".to_owned()) };
+/// # let look = Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Absent,
+/// #     topics: [("orders".parse()?, topic)].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// # let (loader, topics) = (tidelog::offset::Group::new("default", "loader")?, ["orders".parse()?]);
+/// # let observed = &tidelog::reconcile::Observed { look, positions: Default::default() };
+/// # let (holes, policy, firsts) = (&tidelog::reconcile::Holes::NotLooked, &Default::default(), &[].into());
+/// # let (group, state, topics, earlier) = (&loader, None, &topics, None);
+/// use tidelog::offset::TopicPartition;
+/// use tidelog::reconcile::{Decision, Occasion, Question, Starter, decide};
+///
+/// // The broker did not say: a start waits, a consumer that runs goes on.
+/// let ask = |occasion| decide(&Question { group, state, topics, observed, earlier, holes, firsts, policy, occasion });
+/// let start = Occasion::Start(Starter { owner: "me", isolation: None, kafka_group: None });
+/// assert!(matches!(ask(start), Decision::LookAgain { .. }));
+/// let assigned = [TopicPartition::new("orders".parse()?, 0)].into();
+/// assert!(matches!(ask(Occasion::Running { assigned: &assigned, undoubted: None }), Decision::Decided(_)));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Occasion<'a> {
     /// A process starts the group: all that it asks for must be settled.
@@ -95,6 +162,17 @@ pub enum Occasion<'a> {
 }
 
 /// What is known of the open holes.
+///
+/// ```
+/// use tidelog::broker::Seen;
+/// use tidelog::offset::OffsetRange;
+/// use tidelog::reconcile::{Holes, LookedInto};
+///
+/// let range = OffsetRange::new("orders".parse()?, 0, "498".parse()?, "500".parse()?)?;
+/// let holes = Holes::Looked(vec![LookedInto { range, first_readable: Seen::Absent }]); // compacted away: no loss
+/// assert_ne!(holes, Holes::NotLooked);
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Holes {
     /// Nobody looked: they stay open, and `unread_hole` is not asked.
@@ -104,6 +182,18 @@ pub enum Holes {
 }
 
 /// A hole that was looked into, with the group's isolation.
+///
+/// ```
+/// use tidelog::broker::Seen;
+/// use tidelog::offset::OffsetRange;
+/// use tidelog::reconcile::LookedInto;
+///
+/// let range = OffsetRange::new("orders".parse()?, 0, "498".parse()?, "500".parse()?)?;
+/// let looked = LookedInto { range, first_readable: Seen::Known("499".parse()?) };
+/// let first = looked.first_readable.known().ok_or("it holds one")?;
+/// assert!(looked.range.from_offset() <= *first && *first < looked.range.until_offset());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookedInto {
     /// The hole, or a range that covers it.
@@ -113,6 +203,17 @@ pub struct LookedInto {
 }
 
 /// What a question comes to.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::reconcile::{Decision, NewGroup, Policy, Starter, unchecked};
+///
+/// let policy = Policy { new_group: NewGroup::Fail, ..Policy::default() };
+/// let starter = Starter { owner: "me", isolation: None, kafka_group: None };
+/// let decision = unchecked(&Group::new("default", "loader")?, None, &["orders".parse()?], &policy, starter)?;
+/// assert!(matches!(decision, Decision::Refused { findings } if findings.len() == 1));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Not all values are known, or not yet seen twice: nothing is decided.
@@ -130,6 +231,22 @@ pub enum Decision {
 }
 
 /// Where to start, and what to append before the first record is read.
+///
+/// ```
+/// # let starter = tidelog::reconcile::Starter { owner: "me", isolation: None, kafka_group: None };
+/// use tidelog::offset::Group;
+/// use tidelog::reconcile::{Decision, Policy, unchecked};
+///
+/// let (loader, topics) = (Group::new("default", "loader")?, ["orders".parse()?]);
+/// match unchecked(&loader, None, &topics, &Policy::default(), starter)? {
+///     Decision::Decided(decided) => {
+///         let kinds: Vec<_> = decided.drafts.iter().map(|draft| draft.body.kind()).collect();
+///         assert_eq!((decided.epoch.get(), kinds), (1, vec!["started"]));
+///     }
+///     Decision::Refused { .. } | Decision::LookAgain { .. } => panic!("without a broker all is taken as it is"),
+/// }
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
     /// The group's epoch afterwards.
@@ -148,6 +265,22 @@ pub struct Decided {
 }
 
 /// Where one partition starts.
+///
+/// ```
+/// # let starter = tidelog::reconcile::Starter { owner: "me", isolation: None, kafka_group: None };
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// use tidelog::entry::Verdict;
+/// use tidelog::offset::TopicPartition;
+/// use tidelog::reconcile::{Decision, NewGroup, Policy, unchecked};
+///
+/// let at = TopicPartition::new("orders".parse()?, 0);
+/// let policy = Policy { new_group: NewGroup::Offsets([(at.clone(), "500".parse()?)].into()), ..Policy::default() };
+/// let decision = unchecked(&loader, None, &["orders".parse()?], &policy, starter)?;
+/// let Decision::Decided(decided) = decision else { panic!("{decision:?}") };
+/// let start = &decided.starts[0];
+/// assert_eq!((&start.at, start.offset.get(), start.verdict), (&at, 500, Verdict::Unchecked));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartPosition {
     /// The partition.
@@ -169,6 +302,15 @@ pub struct StartPosition {
 }
 
 /// Something that a look did not settle.
+///
+/// ```
+/// use tidelog::reconcile::{Unsettled, Why};
+///
+/// let why = Why::Unknown("timed out".to_owned());
+/// let unsettled = Unsettled { topic: Some("orders".parse()?), partition: Some(0), why };
+/// assert_eq!(unsettled.to_string(), "orders/0: timed out");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
     /// The topic; none where the whole cluster is meant.
@@ -180,6 +322,14 @@ pub struct Unsettled {
 }
 
 /// Why something is not settled.
+///
+/// ```
+/// use tidelog::entry::Verdict;
+/// use tidelog::reconcile::Why;
+///
+/// let why = Why::Once(Verdict::TopicRecreated);
+/// assert_eq!(why.to_string(), "topic_recreated, seen once; a second look must agree");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// Verdict 4: the broker did not say, in these words.

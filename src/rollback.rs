@@ -27,6 +27,14 @@ use self::step::Step;
 pub use self::target::{Edge, Meaning, Moment, Target, parse_duration};
 
 /// Why a partition would go where it goes.
+///
+/// ```
+/// use tidelog::rollback::Outcome;
+///
+/// assert_eq!(serde_json::to_string(&Outcome::BeyondEnd)?, r#""beyond_end""#);
+/// assert!(Outcome::Recreated.is_unmovable() && !Outcome::Expired.is_unmovable());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -73,6 +81,21 @@ impl Outcome {
 }
 
 /// What a plan does to one partition.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::GroupState::default();
+/// # let orders = r#"{"incarnation": 0, "former_ids": [], "retired": false,
+/// #     "partitions": {"0": {"position": "542", "first_position": "500", "holes": []}}}"#;
+/// # state.positions.topics.insert("orders".parse()?, serde_json::from_str(orders)?);
+/// use tidelog::rollback::{Meaning, Outcome, PlanRequest, Target, plan};
+///
+/// let plan = plan(&PlanRequest::new(loader, Target::Shift(-42)), &state, &Meaning::Shift(-42), None);
+/// let planned = &plan.partitions[0];
+/// assert_eq!((planned.position.get(), planned.start.get(), planned.replayed), (542, 500, 42));
+/// assert_eq!(planned.outcome, Outcome::Unchecked); // no look at the broker
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// The partition.
@@ -94,6 +117,19 @@ pub struct Planned {
 }
 
 /// Sums over the partitions of a plan.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::GroupState::default();
+/// # let orders = r#"{"incarnation": 0, "former_ids": [], "retired": false,
+/// #     "partitions": {"0": {"position": "542", "first_position": "500", "holes": []}}}"#;
+/// # state.positions.topics.insert("orders".parse()?, serde_json::from_str(orders)?);
+/// use tidelog::rollback::{Meaning, PlanRequest, Target, Totals, plan};
+///
+/// let plan = plan(&PlanRequest::new(loader, Target::Shift(8)), &state, &Meaning::Shift(8), None);
+/// assert_eq!(plan.totals(), Totals { skipped: 8, partitions: 1, ..Totals::default() });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Offsets that were read and will be read again.
@@ -107,6 +143,21 @@ pub struct Totals {
 }
 
 /// A reason for which a plan is not executable.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::GroupState::default();
+/// # let orders = r#"{"incarnation": 0, "former_ids": [], "retired": false,
+/// #     "partitions": {"0": {"position": "542", "first_position": "500", "holes": []}}}"#;
+/// # state.positions.topics.insert("orders".parse()?, serde_json::from_str(orders)?);
+/// use tidelog::rollback::{Meaning, Outcome, PlanRequest, Target, plan};
+///
+/// let plan = plan(&PlanRequest::new(loader, Target::Shift(-42)), &state, &Meaning::Shift(-42), None);
+/// let refusal = &plan.refusals[0];
+/// assert_eq!(refusal.outcome, Some(Outcome::Unchecked));
+/// assert!(refusal.why.starts_with("orders/0: no broker was asked"), "{}", refusal.why);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The partition; none where the whole group is meant.
@@ -216,6 +267,31 @@ impl Plan {
 }
 
 /// What the broker was asked, if anybody asked, and what was known before.
+///
+/// ```
+/// # use tidelog::broker::{Look, PartitionLook, Seen, TopicLook};
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::GroupState::default();
+/// # let orders = r#"{"incarnation": 0, "former_ids": [], "retired": false,
+/// #     "partitions": {"0": {"position": "542", "first_position": "500", "holes": []}}}"#;
+/// # state.positions.topics.insert("orders".parse()?, serde_json::from_str(orders)?);
+/// # let (earliest, latest) = (Seen::Known("510".parse()?), Seen::Known("550".parse()?));
+/// # let partition = PartitionLook { earliest, latest, readable_end: Seen::Absent };
+/// # let topic = TopicLook { id: Seen::Absent, partitions: Seen::Known([(0, partition)].into()) };
+/// # let look = Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Absent,
+/// #     topics: [("orders".parse()?, topic)].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// use tidelog::rollback::{Looked, Meaning, Outcome, PlanRequest, Target, plan};
+///
+/// let looked = Looked { look, before: state.positions.clone() }; // the log begins at 510
+/// let plan = plan(&PlanRequest::new(loader, Target::Shift(-42)), &state, &Meaning::Shift(-42), Some(&looked));
+/// assert_eq!((plan.partitions[0].outcome, plan.partitions[0].start.get()), (Outcome::Expired, 510));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looked {
     /// The answer.

@@ -32,6 +32,18 @@ const COMMITTED_OVERHEAD: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A Kafka cluster, looked at through one client.
+///
+/// ```
+/// # let clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// use std::time::Duration;
+/// use tidelog::broker::Broker;
+/// use tidelog::kafka::{KafkaBroker, mock::Mock};
+///
+/// let cluster = Mock::new(1)?; // or a real one
+/// let broker = KafkaBroker::new(&cluster.config(), clock)?;
+/// assert!(broker.cluster_id(Duration::from_secs(10)).known().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct KafkaBroker {
     handle: Arc<Handle>,
     config: ClientConfig,

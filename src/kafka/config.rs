@@ -9,6 +9,16 @@ use std::path::Path;
 use crate::offset::Invalid;
 
 /// A client that could not be made.
+///
+/// ```
+/// # let clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// use tidelog::kafka::{ClientConfig, KafkaBroker};
+///
+/// let config = ClientConfig::new("localhost:9092")?.with("fetch.moon.bytes", "1")?;
+/// let error = KafkaBroker::new(&config, clock).err().ok_or("librdkafka does not know it")?;
+/// assert_eq!(error.property.as_deref(), Some("fetch.moon.bytes"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("no Kafka client for {brokers}: {why}")]
 pub struct ClientError {

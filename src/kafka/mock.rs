@@ -16,6 +16,16 @@ use super::ClientConfig;
 use crate::offset::{TopicName, TopicPartition};
 
 /// A request of the mock failed.
+///
+/// ```
+/// use tidelog::kafka::mock::Mock;
+///
+/// let (cluster, orders) = (Mock::new(1)?, "orders".parse()?);
+/// cluster.create_topic(&orders, 1)?;
+/// let error = cluster.create_topic(&orders, 1).unwrap_err(); // it is there
+/// assert!(error.to_string().starts_with("mock cluster: "), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("mock cluster: {0}")]
 pub struct MockError(String);
@@ -27,6 +37,23 @@ impl From<KafkaError> for MockError {
 }
 
 /// A kind of request that errors can be injected into.
+///
+/// ```
+/// # let clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let cluster = tidelog::kafka::mock::Mock::new(1)?;
+/// # let broker = tidelog::kafka::KafkaBroker::new(&cluster.config(), clock)?;
+/// use std::time::Duration;
+/// use tidelog::broker::{Broker, Seen};
+/// use tidelog::kafka::mock::{Fault, Request};
+/// use tidelog::offset::TopicPartition;
+///
+/// let orders = TopicPartition::new("orders".parse()?, 0);
+/// cluster.create_topic(&orders.topic, 1)?;
+/// cluster.fail(Request::OffsetFetch, &[Fault::Unknown]);
+/// let committed = broker.committed("loader", &[orders.clone()].into(), Duration::from_secs(10));
+/// assert!(matches!(committed[&orders], Seen::Failed(_))); // in contrast to Absent
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// Which topics and leaders there are.
@@ -42,6 +69,24 @@ pub enum Request {
 }
 
 /// What a broker answers instead.
+///
+/// ```
+/// # let clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let cluster = tidelog::kafka::mock::Mock::new(1)?;
+/// # let broker = tidelog::kafka::KafkaBroker::new(&cluster.config(), clock)?;
+/// # let orders = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # cluster.create_topic(&orders.topic, 1)?;
+/// # let (topics, isolation) = (vec!["orders".parse()?], tidelog::offset::Isolation::default());
+/// # let ask = tidelog::broker::Ask { topics, isolation, deadline: std::time::Duration::from_secs(10) };
+/// use tidelog::broker::Broker;
+/// use tidelog::kafka::mock::{Fault, Request};
+///
+/// cluster.fail(Request::ListOffsets, &[Fault::NotLeader]); // once: the broker is asked again
+/// let look = broker.look(&ask);
+/// let partition = &look.topics[&orders.topic].partitions.known().ok_or("they are known")?[&0];
+/// assert_eq!(partition.latest.known().map(|latest| latest.get()), Some(0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Not the leader of the partition.

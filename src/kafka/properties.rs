@@ -35,6 +35,17 @@ const OURS: [(&str, &str); 15] = [
 const NEVER_LEFT_OUT: [&str; 4] = ["security.", "ssl.", "sasl.", "config.providers"];
 
 /// What a properties file comes to.
+///
+/// ```
+/// use tidelog::kafka::Properties;
+///
+/// let text = "bootstrap.servers = localhost:9092\nclient.id = loader\nauto.offset.reset = latest\n";
+/// let file = Properties::read(text)?;
+/// assert_eq!(file.brokers.as_deref(), Some("localhost:9092"));
+/// assert_eq!(file.properties["client.id"], "loader");
+/// assert_eq!(file.own[0].0, "auto.offset.reset"); // left out, with the reason
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Default)]
 pub struct Properties {
     /// `bootstrap.servers`, where the file has it.

@@ -25,6 +25,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The cluster did not do it.
+///
+/// ```
+/// use tidelog::kafka::{OwnTopics, mock::Mock};
+/// use tidelog::offset::TopicPartition;
+///
+/// let cluster = Mock::new(1)?;
+/// let topics = OwnTopics::new(&cluster.config())?;
+/// let at = TopicPartition::new("orders".parse()?, 0);
+/// let error = topics.produce(&at, &["x".repeat(2 << 20)]).unwrap_err(); // larger than a record may be
+/// assert!(error.to_string().starts_with("writing to orders/0: "), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct TopicError {
@@ -37,6 +49,15 @@ fn failed(what: impl Into<String>, why: impl ToString) -> TopicError {
 }
 
 /// The topics that were made through it; [`OwnTopics::remove`] removes them.
+///
+/// ```
+/// use tidelog::kafka::{OwnTopics, mock::Mock};
+///
+/// let cluster = Mock::new(1)?;
+/// let topics = OwnTopics::new(&cluster.config())?;
+/// assert!(topics.remove().is_ok()); // it has made none
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct OwnTopics {
     config: ClientConfig,
     admin: AdminClient<DefaultClientContext>,

@@ -37,6 +37,14 @@ pub struct Policy {
 }
 
 /// What to do where a position can't stay, by cause.
+///
+/// ```
+/// use tidelog::reconcile::{HoleReset, Reset, TailReset};
+///
+/// let reset: Reset = serde_json::from_str(r#"{"tail": "latest", "hole": "skip"}"#)?;
+/// assert_eq!(reset, Reset { tail: TailReset::Latest, hole: HoleReset::Skip, ..Reset::default() });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reset {
@@ -88,6 +96,14 @@ macro_rules! words {
 
 words!(
     /// Where reading goes on when the records at the position have expired.
+    ///
+    /// ```
+    /// use tidelog::reconcile::HeadReset;
+    ///
+    /// assert_eq!("fail".parse::<HeadReset>()?, HeadReset::Fail);
+    /// assert!("latest".parse::<HeadReset>().is_err()); // it would lose what is left
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     HeadReset, "reset.head", "earliest or fail",
     /// At the first record that is left; what is between is a loss.
     #[default] Earliest = "earliest",
@@ -96,6 +112,14 @@ words!(
 );
 words!(
     /// Where reading goes on when the log ends below the position.
+    ///
+    /// ```
+    /// use tidelog::reconcile::TailReset;
+    ///
+    /// assert_eq!("latest".parse::<TailReset>()?, TailReset::Latest);
+    /// assert_eq!(TailReset::default().as_str(), "earliest");
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     TailReset, "reset.tail", "earliest, latest or fail",
     /// At the log's end where topic ids tell that it is the same topic, else at its beginning: it may be another one.
     #[default] Earliest = "earliest",
@@ -106,6 +130,14 @@ words!(
 );
 words!(
     /// Where reading goes on in a topic that was deleted and created again.
+    ///
+    /// ```
+    /// use tidelog::reconcile::RecreatedReset;
+    ///
+    /// assert_eq!("fail".parse::<RecreatedReset>()?, RecreatedReset::Fail);
+    /// assert_eq!(RecreatedReset::default().as_str(), "earliest");
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     RecreatedReset, "reset.recreated", "earliest or fail",
     /// At the new one's beginning.
     #[default] Earliest = "earliest",
@@ -114,6 +146,14 @@ words!(
 );
 words!(
     /// What becomes of a topic that is not there.
+    ///
+    /// ```
+    /// use tidelog::reconcile::MissingReset;
+    ///
+    /// assert_eq!("skip".parse::<MissingReset>()?, MissingReset::Skip);
+    /// assert_eq!(MissingReset::default().as_str(), "fail");
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     MissingReset, "reset.missing", "fail or skip",
     /// Refuse.
     #[default] Fail = "fail",
@@ -122,6 +162,14 @@ words!(
 );
 words!(
     /// What becomes of a hole that holds readable records.
+    ///
+    /// ```
+    /// use tidelog::reconcile::HoleReset;
+    ///
+    /// assert_eq!("skip".parse::<HoleReset>()?, HoleReset::Skip);
+    /// assert_eq!(HoleReset::default().as_str(), "reread");
+    /// # Ok::<(), tidelog::offset::Invalid>(())
+    /// ```
     HoleReset, "reset.hole", "reread, skip or fail",
     /// Reading goes on at its lower end.
     #[default] Reread = "reread",
@@ -132,6 +180,15 @@ words!(
 );
 
 /// Where a new group begins.
+///
+/// ```
+/// use tidelog::reconcile::NewGroup;
+///
+/// assert_eq!("kafka".parse::<NewGroup>()?, NewGroup::Kafka);
+/// let offsets = r#"{"offsets": [{"topic": "orders", "partition": 0, "offset": "500"}]}"#;
+/// assert!(matches!(serde_json::from_str(offsets)?, NewGroup::Offsets(offsets) if offsets.len() == 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NewGroup {
     /// At the first record.

@@ -6,6 +6,17 @@ use crate::offset::{Group, Isolation};
 use crate::positions::GroupState;
 
 /// A process that starts a group, and what it wants of it; what it does not name stays as it is.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::reconcile::Starter;
+///
+/// let starter = Starter { owner: "loader@host1:4711", isolation: None, kafka_group: None };
+/// let (loader, other) = (Group::new("default", "loader")?, Group::new("billing", "loader")?);
+/// assert_eq!(starter.kafka_group(&loader, None).as_deref(), Some("loader"));
+/// assert_eq!(starter.kafka_group(&other, None), None); // not of the default app
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Starter<'a> {
     /// The process, by its own name.

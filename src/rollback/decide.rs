@@ -7,6 +7,18 @@ use crate::offset::{Epoch, Group, Seq};
 use crate::positions::{GroupState, State};
 
 /// An order to execute a plan.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::positions::State;
+/// use tidelog::rollback::{Meaning, Order, PlanRequest, Refused, Target, decide};
+///
+/// let request = PlanRequest::new(Group::new("default", "loader")?, Target::Shift(-42));
+/// let (meaning, actor, reason) = (Meaning::Shift(-42), "ann".to_owned(), "the sink lost its disk".to_owned());
+/// let order = Order { request, plan: None, meaning, looked: None, actor, reason };
+/// assert!(matches!(decide(&State::default(), &order), Err(Refused::UnknownGroup(_))));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Order {
     /// What the plan gave to execute.
@@ -24,6 +36,22 @@ pub struct Order {
 }
 
 /// What comes of an order that is not refused.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::State::default();
+/// # state.groups.insert(loader.clone(), Default::default());
+/// # let request = tidelog::rollback::PlanRequest::new(loader, tidelog::rollback::Target::Shift(-42));
+/// # let (actor, reason) = ("ann".to_owned(), "the sink lost its disk".to_owned());
+/// use tidelog::offset::Epoch;
+/// use tidelog::rollback::{Decided, Meaning, Order, decide};
+///
+/// let order = Order { request, plan: None, meaning: Meaning::Shift(-42), looked: None, actor, reason };
+/// let (drafts, decided) = decide(&state, &order)?; // of a group without any partition
+/// assert!(drafts.is_empty());
+/// assert_eq!(decided, Decided::NothingToDo(Epoch::ZERO));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
     /// The group moves.
@@ -35,6 +63,20 @@ pub enum Decided {
 }
 
 /// Why an order was refused.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let mut state = tidelog::positions::State::default();
+/// # state.groups.insert(loader.clone(), Default::default());
+/// # let request = tidelog::rollback::PlanRequest::new(loader, tidelog::rollback::Target::Shift(-42));
+/// # let (actor, reason) = ("ann".to_owned(), "the sink lost its disk".to_owned());
+/// use tidelog::rollback::{Meaning, Order, Refused, decide};
+///
+/// let plan = Some("p-9f3c".to_owned()); // made before the group was moved
+/// let order = Order { request, plan, meaning: Meaning::Shift(-42), looked: None, actor, reason };
+/// assert!(matches!(decide(&state, &order), Err(Refused::Outdated(now)) if now.id != "p-9f3c"));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
     /// The journal has no such group.

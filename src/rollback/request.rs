@@ -9,6 +9,17 @@ use crate::offset::{BatchNumber, Group, Invalid, TopicName, TopicPartition, part
 use crate::positions::{GroupState, PartitionState, TopicState};
 
 /// What an operator asks for: a target, a scope, and what may happen on the way.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::rollback::{PlanRequest, Target};
+///
+/// let request = PlanRequest::new(Group::new("default", "loader")?, Target::Latest);
+/// assert!(request.check().is_ok());
+/// let unchecked = PlanRequest { unchecked: true, ..request };
+/// assert!(unchecked.check().is_err()); // only the broker knows the end
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRequest {
     /// The group.
@@ -117,6 +128,18 @@ impl PlanRequest {
 }
 
 /// A group, topic or partition that can't be rolled back.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::positions::GroupState;
+/// use tidelog::rollback::{PlanRequest, Target, WrongName};
+///
+/// let all = PlanRequest::new(Group::new("default", "loader")?, Target::Undo);
+/// let request = PlanRequest { scope: vec!["orders".parse()?], ..all };
+/// let wrong = request.check_names(&GroupState::default()).unwrap_err();
+/// assert_eq!(wrong, WrongName::Unknown { topic: "orders".parse()?, partition: None });
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongName {
     /// The group has it not.

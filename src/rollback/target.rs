@@ -54,6 +54,15 @@ pub enum Target {
 }
 
 /// Which side of a batch.
+///
+/// ```
+/// use tidelog::rollback::{Edge, Target};
+///
+/// let batch = "41".parse()?;
+/// assert_eq!(Target::Batch { batch, edge: Edge::Before }.to_string(), "before batch 41");
+/// assert_eq!(Target::Batch { batch, edge: Edge::default() }.to_string(), "after batch 41");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Edge {
     /// The batch is to be done again.
@@ -130,6 +139,15 @@ pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
 }
 
 /// The moment of history that a target names.
+///
+/// ```
+/// use tidelog::rollback::{Meaning, Moment};
+///
+/// let moment = Moment { seq: "121".parse()?, batch: "41".parse()?, recorded_at: "2026-11-30T10:00:00Z".parse()? };
+/// let meaning = Meaning::AsOf { moment, positions: Default::default(), again: Vec::new() };
+/// assert_eq!(meaning.moment(), Some(moment));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The entry; the state is the one after it.
@@ -141,6 +159,19 @@ pub struct Moment {
 }
 
 /// What a target means: what history, or the broker, says of it.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::positions::GroupState;
+/// use tidelog::rollback::{Meaning, PlanRequest, Target, plan};
+///
+/// let target = Target::RecordTime("2026-11-30T10:00:00Z".parse()?);
+/// let meaning = Meaning::RecordTime([].into()); // what the broker gave for that time
+/// let request = PlanRequest::new(Group::new("default", "loader")?, target);
+/// let plan = plan(&request, &GroupState::default(), &meaning, None);
+/// assert!(plan.nothing_to_do && meaning.moment().is_none());
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     /// The group as it was.

@@ -17,6 +17,13 @@ const MAX_URI: usize = 16 << 10;
 const MAX_HEADERS: usize = 32 << 10;
 
 /// What a caller may do; each role may what those before it may.
+///
+/// ```
+/// use tidelog::server::Role;
+///
+/// assert!(Role::Read < Role::Commit && Role::Commit < Role::Operate);
+/// assert_eq!(Role::default().as_str(), "read");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Role {
     /// Look.
@@ -120,6 +127,26 @@ impl Token {
 }
 
 /// The checks before a request is looked at.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// use axum::{body::Body, http::Request};
+/// use tidelog::server::{App, Guard, Token, router};
+/// use tower::ServiceExt;
+///
+/// tokio::runtime::Runtime::new()?.block_on(async {
+///     let guard = Guard::new(([127, 0, 0, 1], 8380).into(), Token::read("read:ann:0123456789abcdef")?, &[]);
+///     let request = Request::get("/v1/groups").header("host", "localhost:8380").body(Body::empty())?;
+///     let response = router(App::new(control, None), guard).oneshot(request).await?;
+///     assert_eq!(response.status(), 401); // no token
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     /// None where everybody may do everything.

@@ -16,6 +16,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::problem::{Kind, Problem};
 
 /// What a server takes in.
+///
+/// ```
+/// use tidelog::server::Limits;
+///
+/// let limits = Limits { connections: 100, ..Limits::default() };
+/// assert_eq!(limits.grace.as_secs(), 5);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Connections at once; another one is answered 429.

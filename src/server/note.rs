@@ -14,6 +14,17 @@ const NAME: &str = "server.json";
 const MAX_BYTES: u64 = 4_096;
 
 /// What the file says.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use tidelog::server::ServerNote;
+///
+/// let (id, url, token) = ("9f3c".to_owned(), "http://127.0.0.1:8380".to_owned(), "0123456789abcdef".to_owned());
+/// let note = ServerNote::new(dir.path(), id, url, token)?;
+/// let _written = note.write(dir.path())?;
+/// assert_eq!(ServerNote::read(dir.path())?, Some(note));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerNote {
     /// Where the server listens, on loopback.
@@ -81,6 +92,17 @@ fn identity(directory: &Path) -> io::Result<String> {
 }
 
 /// A note that is there; dropped, it is removed.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let (id, url, token) = ("9f3c".to_owned(), "http://127.0.0.1:8380".to_owned(), "0123456789abcdef".to_owned());
+/// use tidelog::server::ServerNote;
+///
+/// let written = ServerNote::new(dir.path(), id, url, token)?.write(dir.path())?;
+/// drop(written); // the server has ended
+/// assert_eq!(ServerNote::read(dir.path())?, None);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct WrittenNote {
     path: PathBuf,

@@ -15,6 +15,13 @@ use crate::reconcile::Unsettled;
 use crate::wire::{PlanAnswer, ReceiptAnswer};
 
 /// What went wrong, as a program knows it.
+///
+/// ```
+/// use tidelog::server::Kind;
+///
+/// // The last word of a problem's `type`: two limits, one name.
+/// assert_eq!((Kind::Fenced.name(), Kind::UriTooLong.name()), ("fenced", Kind::TooLarge.name()));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Malformed; names field, value and limit.

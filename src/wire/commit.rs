@@ -85,6 +85,15 @@ pub struct CommitBody {
 }
 
 /// The offsets `[from_offset, until_offset)` of a partition.
+///
+/// ```
+/// use tidelog::wire::RangeBody;
+///
+/// let text = r#"{"topic": "orders", "partition": 0, "from_offset": "500", "until_offset": 542}"#;
+/// let range: RangeBody = serde_json::from_str(text)?;
+/// assert_eq!((range.until_offset.get(), range.topic_id), (542, None));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RangeBody {
@@ -102,6 +111,18 @@ pub struct RangeBody {
 }
 
 /// Where a batch of Spark's begins and ends.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::wire::CommitBody;
+///
+/// let body: CommitBody = serde_json::from_str(
+///     r#"{"epoch": "3", "batch_time": "2026-11-30T10:00:00Z",
+///         "spark": {"start": {"orders": {"0": 500}}, "end": {"orders": {"0": 542}}}}"#,
+/// )?;
+/// assert_eq!(body.commit(Group::new("default", "loader")?)?.ranges()[0].count(), 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SparkPair {

@@ -127,6 +127,15 @@ impl From<entry::Entry> for Entry {
 
 /// A kind of entry with its own fields. They are those of [`Body`], which says what each means; a correction's stand
 /// among them.
+///
+/// ```
+/// use tidelog::wire::Own;
+///
+/// let own: Own = serde_json::from_str(r#"{"kind": "mark", "name": "before deploy 42", "actor": "ann"}"#)?;
+/// assert_eq!(own.kind(), "mark");
+/// assert!(matches!(own, Own::Mark { name, .. } if name == "before deploy 42"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Own {

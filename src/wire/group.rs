@@ -9,6 +9,16 @@ use crate::positions::{GroupState, Hold, PickedUp};
 use crate::wire::{Count, MirrorAnswer};
 
 /// How a group is doing, in one word.
+///
+/// ```
+/// use tidelog::positions::GroupState;
+/// use tidelog::wire::GroupWord;
+///
+/// let state = GroupState { retired: true, ..GroupState::default() };
+/// let word = GroupWord::of(&state, "2026-11-30T10:00:00Z".parse()?);
+/// assert_eq!((word, word.as_str()), (GroupWord::Retired, "retired"));
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupWord {
@@ -66,6 +76,18 @@ impl GroupWord {
 }
 
 /// A group of the journal: what the journal alone knows.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::positions::GroupState;
+/// use tidelog::wire::GroupSummary;
+///
+/// let loader = Group::new("default", "loader")?;
+/// let summary = GroupSummary::new(&loader, &GroupState::default(), None, "2026-11-30T10:00:00Z".parse()?);
+/// let json = serde_json::to_value(summary)?;
+/// assert_eq!((&json["state"], &json["open_holes"]), (&"new".into(), &"0".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// The group.
@@ -99,6 +121,15 @@ pub struct GroupSummary {
 }
 
 /// The newest batch of a group, without its ranges.
+///
+/// ```
+/// use tidelog::wire::LastBatch;
+///
+/// let text = r#"{"batch": "7", "seq": null, "batch_time": null, "recorded_at": null}"#;
+/// let last: LastBatch = serde_json::from_str(text)?;
+/// assert_eq!((last.batch.get(), last.seq), (7, None)); // its entry was pruned
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastBatch {
     /// Its number.
@@ -112,6 +143,14 @@ pub struct LastBatch {
 }
 
 /// A topic of a group.
+///
+/// ```
+/// use tidelog::wire::TopicSummary;
+///
+/// let topic: TopicSummary = serde_json::from_str(r#"{"topic": "orders", "partitions": 12, "retired": false}"#)?;
+/// assert_eq!((topic.topic.as_str(), topic.partitions), ("orders", 12));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopicSummary {
     /// Its name.
@@ -123,6 +162,20 @@ pub struct TopicSummary {
 }
 
 /// A group by itself: the summary, and what the server knows beyond the journal.
+///
+/// ```
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let (state, now) = (tidelog::positions::GroupState::default(), "2026-11-30T10:00:00Z".parse()?);
+/// # let summary = tidelog::wire::GroupSummary::new(&loader, &state, None, now);
+/// use tidelog::wire::{Count, GroupAnswer, Grown};
+///
+/// let growth = vec![Grown { topic: "orders".parse()?, partition: 2 }];
+/// let (losses_to_come, mirror, members, last_fenced) = (Vec::new(), None, None, None);
+/// let answer = GroupAnswer { summary, growth, losses_to_come, mirror, members, last_fenced, fenced_total: Count(0) };
+/// let json = serde_json::to_value(answer)?;
+/// assert_eq!((&json["group"], &json["growth"][0]["partition"]), (&"loader".into(), &2.into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupAnswer {
     /// What the journal knows.
@@ -143,6 +196,14 @@ pub struct GroupAnswer {
 }
 
 /// A partition that the journal has not taken in.
+///
+/// ```
+/// use tidelog::wire::Grown;
+///
+/// let grown: Grown = serde_json::from_str(r#"{"topic": "orders", "partition": 2}"#)?;
+/// assert_eq!(grown, Grown { topic: "orders".parse()?, partition: 2 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grown {
     /// The topic.
@@ -152,6 +213,17 @@ pub struct Grown {
 }
 
 /// A commit that was refused because its epoch was old.
+///
+/// ```
+/// use tidelog::wire::LastFenced;
+///
+/// let fenced: LastFenced = serde_json::from_str(
+///     r#"{"at": "2026-11-30T10:00:00Z", "epoch": "2",
+///         "ranges": [{"topic": "orders", "partition": 0, "from_offset": "500", "until_offset": "542"}]}"#,
+/// )?;
+/// assert_eq!((fenced.epoch.get(), fenced.ranges[0].count()), (2, 42));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastFenced {
     /// When it came.

@@ -8,6 +8,13 @@ use crate::offset::{Seq, Timestamp};
 use crate::wire::Count;
 
 /// How far setting Kafka's committed offsets for a rollback has come.
+///
+/// ```
+/// use tidelog::wire::KafkaWord;
+///
+/// assert_eq!(serde_json::to_string(&KafkaWord::Pending)?, r#""pending""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KafkaWord {
@@ -20,11 +27,31 @@ pub enum KafkaWord {
 }
 
 /// Asks for Kafka's committed offsets to be set for the rollback that the route names.
+///
+/// ```
+/// use tidelog::wire::KafkaBody;
+///
+/// assert_eq!(serde_json::from_str::<KafkaBody>("{}")?, KafkaBody {});
+/// assert!(serde_json::from_str::<KafkaBody>(r#"{"group": "loader"}"#).is_err()); // the route names it
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KafkaBody {}
 
 /// What setting Kafka's committed offsets for a rollback came to.
+///
+/// ```
+/// use tidelog::wire::{KafkaAnswer, KafkaWord};
+///
+/// let answer: KafkaAnswer = serde_json::from_str(
+///     r#"{"of": "130", "kafka_group": "loader", "state": "failed", "seq": "131", "partitions":
+///         [{"topic": "orders", "partition": 0, "offset": "500", "error": "the Kafka group has live members"}]}"#,
+/// )?;
+/// assert_eq!(answer.state, KafkaWord::Failed);
+/// assert!(answer.partitions[0].error.is_some());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KafkaAnswer {
     /// The rollback's entry: it may be repeated by it. Null where nothing had to move, and only Kafka was set.
@@ -58,6 +85,14 @@ impl From<&KafkaSet> for KafkaAnswer {
 }
 
 /// How the committed offsets in Kafka follow a group, as far as the process that answers knows.
+///
+/// ```
+/// use tidelog::wire::MirrorAnswer;
+///
+/// let none_told = MirrorAnswer::default();
+/// assert_eq!(serde_json::to_string(&none_told)?, r#"{"written_at":null,"error":null,"failures":"0"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MirrorAnswer {
     /// When Kafka was last told all positions; null if this process has told none yet.

@@ -7,6 +7,14 @@ use crate::offset::{BatchNumber, Epoch, Group, OffsetRange, Seq, Timestamp, Topi
 use crate::wire::{Batch, Entry, GroupSummary, LossLine};
 
 /// Groups.
+///
+/// ```
+/// use tidelog::wire::GroupsAnswer;
+///
+/// let answer: GroupsAnswer = serde_json::from_str(r#"{"groups": [], "next": null}"#)?;
+/// assert!(answer.groups.is_empty() && answer.next.is_none()); // that was all
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupsAnswer {
     /// This part of the list.
@@ -16,6 +24,18 @@ pub struct GroupsAnswer {
 }
 
 /// Batches of a group.
+///
+/// ```
+/// use tidelog::wire::BatchesAnswer;
+///
+/// let answer: BatchesAnswer = serde_json::from_str(
+///     r#"{"batches": [{"batch": "42", "seq": "121", "batch_time": "2026-11-30T10:00:00Z",
+///         "recorded_at": "2026-11-30T10:00:01Z", "epoch": "3", "key": null, "ranges": [], "notes": []}],
+///         "next": "41"}"#,
+/// )?;
+/// assert_eq!((answer.batches[0].batch.get(), answer.next.as_deref()), (42, Some("41"))); // give it as `cursor`
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BatchesAnswer {
     /// This part of the list.
@@ -25,6 +45,18 @@ pub struct BatchesAnswer {
 }
 
 /// Entries of a group.
+///
+/// ```
+/// use tidelog::wire::EntriesAnswer;
+///
+/// let answer: EntriesAnswer = serde_json::from_str(
+///     r#"{"entries": [{"seq": "121", "group": "loader", "app": "default", "recorded_at": "2026-11-30T10:00:00Z",
+///         "machine_clock": "2026-11-30T10:00:00Z", "epoch": "3", "kind": "released", "actor": "ann"}],
+///         "next": "120"}"#,
+/// )?;
+/// assert_eq!((answer.entries[0].own.kind(), answer.next.as_deref()), ("released", Some("120")));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EntriesAnswer {
     /// This part of the list.
@@ -34,6 +66,15 @@ pub struct EntriesAnswer {
 }
 
 /// Losses and open holes of a group.
+///
+/// ```
+/// use tidelog::positions::GroupState;
+/// use tidelog::wire::{LossesAnswer, losses};
+///
+/// let answer = LossesAnswer { losses: losses(&GroupState::default()), next: None };
+/// assert_eq!(serde_json::to_string(&answer)?, r#"{"losses":[],"next":null}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossesAnswer {
     /// This part of the list.
@@ -60,6 +101,18 @@ pub struct ReadersAnswer {
 }
 
 /// A batch that read an offset.
+///
+/// ```
+/// use tidelog::wire::Reader;
+///
+/// let reader: Reader = serde_json::from_str(
+///     r#"{"group": "loader", "app": "default", "batch": "7", "seq": "121", "batch_time": "2026-11-30T10:00:00Z",
+///         "recorded_at": "2026-11-30T10:00:01Z", "epoch": "3", "topic_id": null,
+///         "range": {"topic": "orders", "partition": 0, "from_offset": "500", "until_offset": "542"}}"#,
+/// )?;
+/// assert_eq!((reader.batch.get(), reader.range.count()), (7, 42));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reader {
     /// The group.

@@ -69,6 +69,16 @@ pub struct PlanAnswer {
 }
 
 /// What keeps a plan from being executed.
+///
+/// ```
+/// use tidelog::rollback::{Outcome, Refusal};
+/// use tidelog::wire::RefusalLine;
+///
+/// let why = "orders/0: the broker has no such topic".to_owned();
+/// let line = RefusalLine::from(&Refusal { at: None, outcome: Some(Outcome::Missing), why });
+/// assert_eq!(serde_json::to_value(line)?["outcome"], "missing");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefusalLine {
     /// The topic; null where the whole group is meant.
@@ -82,6 +92,17 @@ pub struct RefusalLine {
 }
 
 /// What becomes of a partition.
+///
+/// ```
+/// use tidelog::wire::PlannedLine;
+///
+/// let line: PlannedLine = serde_json::from_str(
+///     r#"{"topic": "orders", "partition": 0, "position": "542", "target": "500", "start": "510",
+///         "outcome": "expired", "replayed": "32", "skipped": "0", "lost": "10"}"#,
+/// )?;
+/// assert_eq!(line.lost.0, line.start.since(line.target.ok_or("it has one")?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedLine {
     /// The topic.
@@ -105,6 +126,15 @@ pub struct PlannedLine {
 }
 
 /// Sums over a plan.
+///
+/// ```
+/// use tidelog::wire::{Count, TotalsLine};
+///
+/// let totals = TotalsLine { replayed: Count(42), skipped: Count(0), lost: Count(0), partitions: Count(1) };
+/// let text = r#"{"replayed":"42","skipped":"0","lost":"0","partitions":"1"}"#;
+/// assert_eq!(serde_json::to_string(&totals)?, text);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TotalsLine {
     /// Offsets that are read again.
@@ -177,6 +207,17 @@ impl From<&rollback::Planned> for PlannedLine {
 }
 
 /// What executing a plan came to.
+///
+/// ```
+/// use tidelog::wire::ExecutedAnswer;
+///
+/// let answer: ExecutedAnswer = serde_json::from_str(
+///     r#"{"seq": "130", "epoch": "4", "repeated": false, "clock_uncertain": false,
+///         "partitions": [{"topic": "orders", "partition": 0, "old": "542", "new": "500"}], "kafka": null}"#,
+/// )?;
+/// assert_eq!((answer.epoch.get(), answer.partitions.len()), (4, 1)); // commits under epoch 3 are fenced now
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutedAnswer {
     /// The entry; null where there was nothing to do.
@@ -194,6 +235,14 @@ pub struct ExecutedAnswer {
 }
 
 /// A partition that moved.
+///
+/// ```
+/// use tidelog::wire::MovedLine;
+///
+/// let moved: MovedLine = serde_json::from_str(r#"{"topic": "orders", "partition": 0, "old": "542", "new": "500"}"#)?;
+/// assert!(moved.new < moved.old); // it reads again
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MovedLine {
     /// The topic.

@@ -11,6 +11,15 @@ use crate::positions::{GroupState, Positions};
 use crate::wire::Count;
 
 /// The moment of the journal that an answer speaks of.
+///
+/// ```
+/// use tidelog::wire::AsOf;
+///
+/// let text = r#"{"seq":"121","batch":"7","recorded_at":"2026-11-30T10:00:00Z","clock_uncertain":false}"#;
+/// let as_of: AsOf = serde_json::from_str(text)?;
+/// assert_eq!((as_of.batch.get(), serde_json::to_string(&as_of)?.as_str()), (7, text));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AsOf {
     /// The group's last entry then.
@@ -24,6 +33,27 @@ pub struct AsOf {
 }
 
 /// What the broker said of a partition.
+///
+/// ```
+/// # use tidelog::broker::{Look, PartitionLook, Seen, TopicLook};
+/// # let (earliest, latest) = (Seen::Known("500".parse()?), Seen::Known("542".parse()?));
+/// # let partition = PartitionLook { earliest, latest, readable_end: Seen::Failed("no leader".to_owned()) };
+/// # let topic = TopicLook { id: Seen::Absent, partitions: Seen::Known([(0, partition)].into()) };
+/// # let look = Look {
+/// #     taken_at: "2026-11-30T10:00:00Z".parse()?,
+/// #     brokers: "localhost:9092".to_owned(),
+/// #     cluster_id: Seen::Absent,
+/// #     topics: [("orders".parse()?, topic)].into(),
+/// #     listing: Seen::Absent,
+/// # };
+/// use tidelog::offset::TopicPartition;
+/// use tidelog::wire::Watermarks;
+///
+/// let marks = Watermarks::of(&look)[&TopicPartition::new("orders".parse()?, 0)];
+/// assert_eq!(marks.latest, Some("542".parse()?));
+/// assert_eq!(marks.readable_end, None); // the broker did not say
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watermarks {
     /// The log start offset.
@@ -53,6 +83,18 @@ impl Watermarks {
 }
 
 /// Where a group continues, or continued.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::positions::GroupState;
+/// use tidelog::wire::{AsOf, PositionsAnswer};
+///
+/// let recorded_at = "2026-11-30T10:00:00Z".parse()?;
+/// let as_of = AsOf { seq: "121".parse()?, batch: "7".parse()?, recorded_at, clock_uncertain: false };
+/// let answer = PositionsAnswer::present(&Group::new("default", "loader")?, &GroupState::default(), as_of, None);
+/// assert_eq!(serde_json::to_value(answer)?["as_of"]["seq"], "121");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PositionsAnswer {
     /// The group.
@@ -68,6 +110,18 @@ pub struct PositionsAnswer {
 }
 
 /// Where one partition continues, or continued.
+///
+/// ```
+/// use tidelog::wire::Position;
+///
+/// let position: Position = serde_json::from_str(
+///     r#"{"topic": "orders", "partition": 0, "offset": "542", "topic_id": null, "earliest": "0", "latest": "550",
+///         "readable_end": "550", "lag": "8", "broker_seen_at": "2026-11-30T10:00:00Z", "replaying_until": null,
+///         "holes": [], "last_batch": "7", "last_batch_time": null}"#,
+/// )?;
+/// assert_eq!(position.readable_end.map(|end| end.since(position.offset)), position.lag.map(|lag| lag.0));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Position {
     /// The topic.
@@ -99,6 +153,15 @@ pub struct Position {
 }
 
 /// A hole, with the fields that a loss has too.
+///
+/// ```
+/// use tidelog::entry::Hole;
+/// use tidelog::wire::HoleLine;
+///
+/// let hole = Hole { from_offset: "498".parse()?, until_offset: "500".parse()?, seq: "121".parse()? };
+/// assert_eq!(serde_json::to_value(HoleLine::from(&hole))?["cause"], "hole");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HoleLine {
     /// The first offset.
@@ -175,6 +238,17 @@ impl PositionsAnswer {
 }
 
 /// A loss that nobody has acknowledged, or an open hole.
+///
+/// ```
+/// use tidelog::wire::LossLine;
+///
+/// let loss: LossLine = serde_json::from_str(
+///     r#"{"topic": "orders", "partition": 0, "from_offset": "100", "until_offset": "250", "seq": "2",
+///         "cause": "expired", "recorded_at": "2026-11-30T10:00:00Z", "acknowledged_by": null}"#,
+/// )?;
+/// assert_eq!(loss.until_offset.since(loss.from_offset), 150);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossLine {
     /// The topic.

@@ -9,6 +9,17 @@ use crate::rollback::{PlanRequest, Scope};
 use crate::wire::target::To;
 
 /// What is asked for; without the group, which the route or the command names.
+///
+/// ```
+/// use tidelog::offset::Group;
+/// use tidelog::rollback::Target;
+/// use tidelog::wire::RollbackBody;
+///
+/// let body: RollbackBody = serde_json::from_str(r#"{"to": {"shift": "-100"}, "scope": [{"topic": "orders"}]}"#)?;
+/// let request = body.request(Group::new("default", "loader")?)?;
+/// assert_eq!((request.to, request.kafka), (Target::Shift(-100), false));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackBody {
@@ -74,6 +85,16 @@ impl RollbackBody {
 }
 
 /// What executes a plan: its body, with who does it and why.
+///
+/// ```
+/// use tidelog::wire::{ExecuteBody, RollbackBody};
+///
+/// // `execute` of a plan, as it came:
+/// let execute: RollbackBody = serde_json::from_str(r#"{"to": {"undo": true}, "plan": "p-9f3c"}"#)?;
+/// let body = ExecuteBody::new(execute.clone(), "ann".to_owned(), "the sink lost its disk".to_owned());
+/// assert_eq!(body.split(), (execute, "ann".to_owned(), "the sink lost its disk".to_owned()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteBody {
@@ -113,6 +134,15 @@ impl ExecuteBody {
 }
 
 /// A topic, or some of its partitions.
+///
+/// ```
+/// use tidelog::wire::ScopeBody;
+///
+/// let whole: ScopeBody = serde_json::from_str(r#"{"topic": "orders"}"#)?;
+/// let some: ScopeBody = serde_json::from_str(r#"{"topic": "orders", "partitions": [0, 1]}"#)?;
+/// assert_eq!((whole.partitions, some.partitions), (None, Some([0, 1].into())));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeBody {

@@ -65,6 +65,18 @@ impl StartBody {
 }
 
 /// Where a group starts, and what was found.
+///
+/// ```
+/// use tidelog::wire::StartAnswer;
+///
+/// let answer: StartAnswer = serde_json::from_str(
+///     r#"{"group": "loader", "app": "default", "epoch": "3", "seq": "120", "cluster_id": null,
+///         "positions": [{"topic": "orders", "partition": 0, "topic_id": null, "offset": "500", "verdict": "in_range",
+///             "earliest": "0", "latest": "542", "readable_end": "542", "replaying_until": null}], "findings": []}"#,
+/// )?;
+/// assert_eq!(serde_json::to_string(&answer.spark())?, r#"{"orders":{"0":500}}"#); // Spark's startingOffsets
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StartAnswer {
     /// The group.
@@ -84,6 +96,18 @@ pub struct StartAnswer {
 }
 
 /// Where one partition starts.
+///
+/// ```
+/// use tidelog::entry::Verdict;
+/// use tidelog::wire::StartLine;
+///
+/// let line: StartLine = serde_json::from_str(
+///     r#"{"topic": "orders", "partition": 0, "topic_id": null, "offset": "250", "verdict": "head_out_of_range",
+///         "earliest": "250", "latest": "400", "readable_end": "400", "replaying_until": null}"#,
+/// )?;
+/// assert_eq!((line.verdict, line.earliest), (Verdict::HeadOutOfRange, Some(line.offset))); // what was below expired
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StartLine {
     /// The topic.

@@ -48,6 +48,33 @@ impl CutBatch {
 ///
 /// Dropped without a commit, it is handed out again by the same consumer, with the same records and ranges: nothing is
 /// skipped by forgetting it.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let cluster = tidelog::kafka::mock::Mock::new(1)?;
+/// # let orders = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # cluster.create_topic(&orders.topic, 1)?;
+/// # cluster.produce(&orders, [(Some("key"), "a")])?;
+/// # let broker = std::sync::Arc::new(tidelog::kafka::KafkaBroker::new(&cluster.config(), clock.clone())?);
+/// # let control = tidelog::control::Control::new(journal, Some(broker), clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader, vec!["orders".parse()?], "loader-1");
+/// # let cut = tidelog::kafka::Cut { max_wait: std::time::Duration::from_millis(50), ..Default::default() };
+/// # let config = tidelog::kafka::Config { client: cluster.config(), cut, discovery: Default::default() };
+/// # let consumer = tidelog::kafka::JournaledConsumer::begin(config, control, request)?;
+/// use std::time::Duration;
+///
+/// let mut batch = consumer.next_batch(Duration::from_secs(30))?.ok_or("there is a record")?;
+/// assert_eq!((batch.len(), batch.ranges()[0].to_string().as_str()), (1, "orders/0 [0,1)"));
+/// batch.set_key("job-17/1")?;
+/// drop(batch); // not committed: it comes again
+/// let again = consumer.next_batch(Duration::from_secs(30))?.ok_or("it is handed out again")?;
+/// assert_eq!(consumer.commit(again)?.batch.get(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Batch {
     cut: Option<Box<CutBatch>>,
     key: Option<String>,
@@ -156,6 +183,29 @@ impl fmt::Debug for Batch {
 }
 
 /// One record, borrowed from its batch: nothing is copied.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let cluster = tidelog::kafka::mock::Mock::new(1)?;
+/// # let orders = tidelog::offset::TopicPartition::new("orders".parse()?, 0);
+/// # cluster.create_topic(&orders.topic, 1)?;
+/// # cluster.produce(&orders, [(Some("key"), "a")])?;
+/// # let broker = std::sync::Arc::new(tidelog::kafka::KafkaBroker::new(&cluster.config(), clock.clone())?);
+/// # let control = tidelog::control::Control::new(journal, Some(broker), clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader, vec!["orders".parse()?], "loader-1");
+/// # let cut = tidelog::kafka::Cut { max_wait: std::time::Duration::from_millis(50), ..Default::default() };
+/// # let config = tidelog::kafka::Config { client: cluster.config(), cut, discovery: Default::default() };
+/// # let consumer = tidelog::kafka::JournaledConsumer::begin(config, control, request)?;
+/// let batch = consumer.next_batch(std::time::Duration::from_secs(30))?.ok_or("there is a record")?;
+/// let record = batch.records().next().ok_or("one")?;
+/// assert_eq!((record.topic().as_str(), record.partition(), record.offset().get()), ("orders", 0, 0));
+/// assert_eq!((record.key(), record.payload()), (Some(&b"key"[..]), Some(&b"a"[..])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     message: &'a Message,

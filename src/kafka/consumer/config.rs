@@ -7,6 +7,14 @@ use crate::kafka::ClientConfig;
 use crate::offset::{Epoch, Timestamp};
 
 /// When a batch is cut: at whichever limit comes first.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidelog::kafka::Cut;
+///
+/// let cut = Cut { max_wait: Duration::from_millis(200), ..Cut::default() };
+/// assert_eq!((cut.max_records.get(), cut.max_bytes.get()), (10_000, 16 << 20));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Records of a batch.
@@ -29,6 +37,13 @@ impl Default for Cut {
 }
 
 /// How often a running consumer looks for new partitions and topics, and for what became of those it has.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidelog::kafka::Discovery;
+///
+/// assert_eq!(Discovery::default(), Discovery::Every(Duration::from_secs(10)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discovery {
     /// Never by itself; only when a partition's offset is not there any more.
@@ -44,6 +59,15 @@ impl Default for Discovery {
 }
 
 /// How a consumer reads.
+///
+/// ```
+/// use tidelog::kafka::{ClientConfig, Config, Cut, Discovery};
+///
+/// let client = ClientConfig::new("localhost:9092")?;
+/// let config = Config { client, cut: Cut::default(), discovery: Discovery::default() };
+/// assert_eq!(config.client.brokers(), "localhost:9092");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The cluster; the group's name is what the brokers' access rules see.
@@ -55,6 +79,13 @@ pub struct Config {
 }
 
 /// How a consumer is.
+///
+/// ```
+/// use tidelog::kafka::Health;
+///
+/// let health = Health { look_failed: Some("timed out".to_owned()), ..Health::default() };
+/// assert!(health.last_look.is_none() && health.problems.is_empty()); // it has not looked yet
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
     /// The epoch that it reads under.

@@ -7,6 +7,14 @@ use crate::kafka::ClientError;
 use crate::offset::Epoch;
 
 /// Why there are no more batches.
+///
+/// ```
+/// use tidelog::kafka::StopReason;
+///
+/// let reason = StopReason::Fenced { owner: "loader@host2:17".to_owned(), epoch: "4".parse()? };
+/// assert_eq!(reason.to_string(), "loader@host2:17 has started the group (epoch 4); this consumer stops");
+/// # Ok::<(), tidelog::offset::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StopReason {
     /// It was told to stop.
@@ -32,6 +40,22 @@ pub enum StopReason {
 }
 
 /// Why a consumer could not begin.
+///
+/// ```
+/// # let clock: tidelog::journal::Clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
+/// # let dir = tempfile::tempdir()?;
+/// # let options = tidelog::journal::Options { create: true, ..tidelog::journal::Options::new(clock.clone()) };
+/// # let journal = tidelog::journal::Journal::open(dir.path(), options)?;
+/// # let control = tidelog::control::Control::new(journal, None, clock);
+/// # let loader = tidelog::offset::Group::new("default", "loader")?;
+/// # let request = tidelog::control::StartRequest::new(loader, vec!["orders".parse()?], "loader-1");
+/// use tidelog::kafka::{BeginError, ClientConfig, Config, JournaledConsumer};
+///
+/// let client = ClientConfig::new("localhost:9092")?.with("fetch.moon.bytes", "1")?;
+/// let config = Config { client, cut: Default::default(), discovery: Default::default() };
+/// assert!(matches!(JournaledConsumer::begin(config, control, request), Err(BeginError::Client(_))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
     /// There is no start.
@@ -46,6 +70,12 @@ pub enum BeginError {
 }
 
 /// Why a batch can't be committed any more.
+///
+/// ```
+/// use tidelog::kafka::Moved;
+///
+/// assert_eq!(Moved::TakenAnew.to_string(), "the positions were taken anew since it was read");
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum Moved {
     /// The journal refused it.
@@ -57,6 +87,20 @@ pub enum Moved {
 }
 
 /// What became of a batch that has no receipt. The journal is unchanged by it.
+///
+/// ```
+/// use tidelog::kafka::{CommitFailed, Moved, StopReason};
+///
+/// /// Whether there is a next batch to ask for.
+/// fn goes_on(failed: &CommitFailed) -> bool {
+///     match failed {
+///         CommitFailed::Moved(_) | CommitFailed::Refused(_) => true,
+///         CommitFailed::Stopped(_) | CommitFailed::Journal(_) => false,
+///     }
+/// }
+/// assert!(goes_on(&CommitFailed::Moved(Moved::TakenAnew)));
+/// assert!(!goes_on(&CommitFailed::Stopped(StopReason::Stopped)));
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum CommitFailed {
     /// The group was moved since the batch was read, or it is held. The batch is dropped; the consumer takes the group's
