@@ -1,6 +1,6 @@
 //! Holes on a real broker: what they hold is looked into, read again, closed; by tasks out of order, strays, crashes.
 
-use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::kafka::{Record, TestKafka};
 use crate::kafka_group::Setup;
 use crate::kafka_mock::{clock, name, offset};
 use crate::program::{Http, Program, findings, free_address, starts};
-use crate::wait::{DEADLINE, wait_for};
+use crate::wait::DEADLINE;
 
 fn setup(kafka: &TestKafka, topics: &[&str]) -> Setup {
     let client = ClientConfig::new(kafka.brokers()).expect("brokers");
@@ -149,35 +149,45 @@ fn c14b_eight_tasks_out_of_order_through_ten_looks_are_left_alone() {
     setup.discovery = Discovery::Every(Duration::from_millis(50));
     let consumer = setup.begin("a");
     let epoch = setup.journal.group(&setup.group).expect("there").epoch;
-    // The batches of eight tasks: the newest of the eight is committed, the others are in hands still.
-    let mut hands = VecDeque::new();
-    let (mut looks, mut last, mut most) = (0, None, 0);
-    let begun = Instant::now();
-    let mut committed = 0;
-    while committed < 2_000 {
-        assert!(begun.elapsed() < DEADLINE, "{committed} records, {looks} looks; {:?}", consumer.health());
-        while hands.len() < 8
-            && let Some(batch) =
-                consumer.next_batch(Duration::from_millis(if hands.is_empty() { 200 } else { 1 })).expect("on")
-        {
-            hands.push_back(batch);
-        }
-        // A look for every ten commits, while holes are open.
-        let wanted = if looks < 10 { last } else { None };
-        if committed / 200 >= looks {
-            wait_for("a look", DEADLINE, || match consumer.health().last_look {
-                seen if seen.is_some() && seen != wanted => Ok(()),
-                seen => Err(format!("{seen:?}")),
+    let (begun, committed, commits) = (Instant::now(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (looks, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let going = || {
+        let committed = committed.load(Ordering::Relaxed);
+        assert!(begun.elapsed() < DEADLINE, "{committed} records, {looks:?} looks; {:?}", consumer.health());
+        committed < 2_000
+    };
+    std::thread::scope(|scope| {
+        for task in 0..8 {
+            let (consumer, going, setup, topic) = (&consumer, &going, &setup, &topic);
+            let (committed, commits, looks, most) = (&committed, &commits, &looks, &most);
+            scope.spawn(move || {
+                while going() {
+                    let Some(batch) = consumer.next_batch(Duration::from_millis(50)).expect("on") else { continue };
+                    // Each task takes its own time, so that they overtake each other.
+                    std::thread::sleep(Duration::from_millis(task * 10));
+                    // A look for every ten commits, while holes are open.
+                    while looks.load(Ordering::Relaxed) < commits.load(Ordering::Relaxed) / 10 + 1 && going() {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    let records = batch.len();
+                    consumer.commit(batch).expect("taken");
+                    commits.fetch_add(1, Ordering::Relaxed);
+                    committed.fetch_add(records, Ordering::Relaxed);
+                    most.fetch_max(holes(setup, topic).len(), Ordering::Relaxed);
+                }
             });
-            last = consumer.health().last_look;
-            looks += 1;
         }
-        let Some(batch) = (if hands.len() > 1 { hands.pop_back() } else { hands.pop_front() }) else { continue };
-        let records = batch.len();
-        consumer.commit(batch).expect("taken");
-        committed += records;
-        most = most.max(holes(&setup, &topic).len());
-    }
+        let mut last = None;
+        while going() {
+            let seen = consumer.health().last_look;
+            if seen != last {
+                last = seen;
+                looks.fetch_add(1, Ordering::Relaxed);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let (looks, most) = (looks.into_inner(), most.into_inner());
     assert!(looks >= 10 && most > 0, "{looks} looks, {most} holes at most");
     assert_eq!((holes(&setup, &topic), setup.position(&topic, 0)), (vec![], Some(2_000)));
     let group = setup.journal.group(&setup.group).expect("there");
