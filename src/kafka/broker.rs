@@ -23,6 +23,9 @@ use crate::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicP
 /// How long an answer that speaks of another leader is asked again: just after a topic was made or has grown, the client
 /// and the brokers do not agree yet.
 const LEADERS_SETTLE: Duration = Duration::from_secs(2);
+/// The client's own group, which is never joined and never committed to. Without one librdkafka 2.12 ends the process when a
+/// group's coordinator answers a question about committed offsets that it is none (`rd_kafka_handle_OffsetFetch`).
+const NO_GROUP: &str = "tidelog";
 /// Bytes of the records by which Kafka keeps the committed offsets that one request sets: it writes them as one batch, which
 /// has at most 1 MiB.
 const COMMITTED_BYTES: usize = 512 << 10;
@@ -57,7 +60,7 @@ impl KafkaBroker {
     ///
     /// A property that librdkafka does not know or can't use.
     pub fn new(config: &ClientConfig, clock: Clock) -> Result<KafkaBroker, ClientError> {
-        let handle = Arc::new(Handle::new(config, &[])?);
+        let handle = Arc::new(Handle::new(config, &[("group.id", NO_GROUP)])?);
         Ok(KafkaBroker { handle, config: config.clone(), clock })
     }
 
