@@ -110,7 +110,7 @@ impl KafkaBroker {
         self.handle.list_offsets(&list, isolation, left(until)?).offsets()
     }
 
-    /// Sets some committed offsets, asked again within `until` while the group's coordinator is only being made.
+    /// Sets some committed offsets.
     fn commit_some(
         &self,
         kafka_group: &str,
@@ -119,16 +119,8 @@ impl KafkaBroker {
     ) -> BTreeMap<TopicPartition, Result<(), String>> {
         let mut list = PartitionList::with_capacity(offsets.len());
         offsets.iter().for_each(|(at, offset)| list.push_offset(at, **offset));
-        let answer = loop {
-            let answer = left(until).and_then(|left| self.handle.alter_committed(kafka_group, &list, left).altered());
-            let again = |code: &Code| code.is_about_coordinators() && Instant::now() + PAUSE < until;
-            match &answer {
-                Err(code) if again(code) => {}
-                Ok(listed) if listed.values().any(|set| set.as_ref().is_err_and(again)) => {}
-                _ => break answer,
-            }
-            thread::sleep(PAUSE);
-        };
+        let answer =
+            of_coordinator(until, any_moved, |left| self.handle.alter_committed(kafka_group, &list, left).altered());
         let result = |at: &TopicPartition| match &answer {
             Ok(listed) => listed.get(at).copied().unwrap_or(Err(Code::TIMED_OUT)),
             Err(code) => Err(*code),
@@ -284,7 +276,9 @@ impl Broker for KafkaBroker {
             return BTreeMap::new();
         }
         let list = PartitionList::of(partitions.iter(), -1);
-        let mut answer = self.handle.committed(kafka_group, &list, deadline).group_offsets();
+        let until = Instant::now() + deadline;
+        let mut answer =
+            of_coordinator(until, any_moved, |left| self.handle.committed(kafka_group, &list, left).group_offsets());
         let found = partitions.iter().map(|at| {
             let found = match &mut answer {
                 Ok(listed) => listed.remove(at).unwrap_or(Err(Code::TIMED_OUT)),
@@ -313,7 +307,8 @@ impl Broker for KafkaBroker {
     }
 
     fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>> {
-        match self.handle.describe_group(kafka_group, deadline).members() {
+        let until = Instant::now() + deadline;
+        match of_coordinator(until, |_| false, |left| self.handle.describe_group(kafka_group, left).members()) {
             Ok(members) => Seen::Known(members),
             Err(code) if code.is_no_such_group() => Seen::Known(Vec::new()),
             Err(code) => Seen::Failed(code.to_string()),
@@ -351,6 +346,30 @@ fn seen_or_absent(found: Result<i64, String>) -> Seen<Offset> {
 
 fn failed_topic(why: &str) -> TopicLook {
     TopicLook { id: Seen::Failed(why.to_owned()), partitions: Seen::Failed(why.to_owned()) }
+}
+
+/// Asks a group's coordinator, again within `until` while it is only being made, or has just moved: as its answer says, or
+/// a part of it (`moved`).
+fn of_coordinator<T>(
+    until: Instant,
+    moved: impl Fn(&T) -> bool,
+    ask: impl Fn(Duration) -> Result<T, Code>,
+) -> Result<T, Code> {
+    loop {
+        let answer = left(until).and_then(&ask);
+        let again = match &answer {
+            Ok(answer) => moved(answer),
+            Err(code) => code.is_about_coordinators(),
+        };
+        if !again || Instant::now() + PAUSE >= until {
+            return answer;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn any_moved(listed: &Listed) -> bool {
+    listed.values().any(|value| value.is_err_and(Code::is_about_coordinators))
 }
 
 /// What is left of the time; none is a time-out.

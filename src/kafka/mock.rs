@@ -95,6 +95,8 @@ pub enum Fault {
     UnknownTopic,
     /// The offset is not in the log.
     OutOfRange,
+    /// Not the coordinator of the group.
+    NotCoordinator,
     /// The broker has a problem of its own.
     Unknown,
 }
@@ -186,6 +188,7 @@ impl Mock {
                 Fault::NotLeader => Raw::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
                 Fault::UnknownTopic => Raw::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
                 Fault::OutOfRange => Raw::RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE,
+                Fault::NotCoordinator => Raw::RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
                 Fault::Unknown => Raw::RD_KAFKA_RESP_ERR_UNKNOWN,
             })
             .collect();

@@ -152,3 +152,23 @@ fn the_first_look_of_a_new_client_is_whole_and_quick() {
         assert_eq!(shown(&look), "orders/0 0..5 readable 5\norders/1 0..5 readable 5");
     }
 }
+
+/// librdkafka ends the process here where the client has no group of its own (seen with 2.12, on a real broker).
+#[test]
+fn a_coordinator_that_has_moved_is_asked_again() {
+    let mock = mock_with(&[("orders", 2, 5)]);
+    let broker = KafkaBroker::new(&mock.config(), clock()).expect("a client");
+    let wanted = [(at("orders", 0), offset(3)), (at("orders", 1), offset(4))].into();
+    let done = broker.commit("g", &wanted, Duration::from_secs(10));
+    assert!(done.values().all(Result::is_ok), "{done:?}");
+    for times in [1, 3] {
+        mock.fail(Request::OffsetFetch, &vec![Fault::NotCoordinator; times]);
+        let held = broker.committed("g", &wanted.keys().cloned().collect(), Duration::from_secs(10));
+        let expected = wanted.iter().map(|(at, offset)| (at.clone(), Seen::Known(*offset)));
+        assert_eq!(held, expected.collect(), "{times} times");
+    }
+    // But not past the deadline.
+    mock.fail(Request::OffsetFetch, &[Fault::NotCoordinator; 100]);
+    let held = broker.committed("g", &wanted.keys().cloned().collect(), Duration::from_millis(300));
+    assert!(held.values().all(|held| matches!(held, Seen::Failed(_))), "{held:?}");
+}
