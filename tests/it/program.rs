@@ -171,6 +171,12 @@ impl Running {
         self.finish(Duration::from_secs(10))
     }
 
+    /// Ctrl-C, then its end within 10 s.
+    pub fn interrupt(self) -> Done {
+        kill_process(Pid::from_child(&self.0), Signal::INT).expect("it runs");
+        self.finish(Duration::from_secs(10))
+    }
+
     /// Its end, within the deadline.
     pub fn finish(mut self, deadline: Duration) -> Done {
         let out = self.0.stdout.take().map(read_in_background);

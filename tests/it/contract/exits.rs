@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rustix::process::{Pid, Signal, kill_process};
 use tidelog::cli::exit::Failure;
 use tidelog::journal::{Journal, Options};
 use tidelog::offset::Timestamp;
@@ -19,7 +18,7 @@ fn each_code_says_what_it_is_listed_for() {
         assert_eq!(done.code, wanted, "{words:?}: {done:#?}");
     };
     // A server makes a journal, and a group in it.
-    let mut server = program.command(&["serve", "--listen", "127.0.0.1:0"]).spawn().expect("the program starts");
+    let server = program.spawn(&["serve", "--listen", "127.0.0.1:0"]);
     let note = wait_for("server.json", DEADLINE, || {
         let text = std::fs::read(program.path("journal/server.json")).map_err(|error| error.to_string())?;
         serde_json::from_slice::<serde_json::Value>(&text).map_err(|error| error.to_string())
@@ -66,8 +65,7 @@ fn each_code_says_what_it_is_listed_for() {
     // 5: another server finds the journal in use.
     code(5, &["serve", "--listen", "127.0.0.1:0"]);
     // 130: after SIGINT, closed.
-    kill_process(Pid::from_child(&server), Signal::INT).expect("it runs");
-    assert_eq!(server.wait().expect("a child can be waited for").code(), Some(130));
+    assert_eq!(server.interrupt().code, 130);
     let mut options = Options::new(Arc::new(|| Timestamp::from_millis(0)));
     options.lock_wait = std::time::Duration::ZERO;
     let journal = Journal::open(&program.path("journal"), options).expect("it opens");
