@@ -117,10 +117,10 @@ impl Mirror {
         lock(&self.0.followers).get(group).map(|follower| lock(&follower.status).clone()).unwrap_or_default()
     }
 
-    /// Whether this process is still to tell Kafka positions of `group`, whose newest entry is `newest`.
-    pub fn is_pending(&self, group: &Group, newest: Seq) -> bool {
+    /// Whether this process is still to tell Kafka positions of `group`, which is in this state.
+    pub fn is_pending(&self, group: &Group, state: &GroupState) -> bool {
         let told = self.status(group).told.or(*lock(&self.0.since));
-        told.is_some_and(|told| newest > told)
+        is_followed(state) && told.is_some_and(|told| state.seq > told)
     }
 
     /// Keeps Kafka's offsets behind all groups of `control`'s journal, from its next entry on, until what is returned is
@@ -166,12 +166,14 @@ impl Mirror {
         let mut written = lock(&follower.turn);
         loop {
             let Some(due) = due(control, group, &mut written) else { return Ok(Seq::MAX) };
-            if !due.offsets.is_empty() {
+            let refused = if due.offsets.is_empty() {
+                Refused::default()
+            } else {
                 // A group that has failed does not hold the others up as long once more.
                 let patience = if written.aside.is_empty() { Duration::MAX } else { RETRY_DEADLINE };
-                let refused = write(broker, &mut written, &due, control.limits.deadline.min(patience));
-                follower.note(control, group, &due, &written, refused);
-            }
+                write(broker, &mut written, &due, control.limits.deadline.min(patience))
+            };
+            follower.note(control, group, &due, &written, refused);
             // A rollback that came meanwhile is not left to the next turn.
             let epoch = control.journal.with_state(|state| state.groups.get(group).map(|group| group.epoch));
             if epoch == Some(due.epoch) {
@@ -188,7 +190,8 @@ impl Follower {
     /// Notes what a write came to, and says so where that is new.
     fn note(&self, control: &Control, group: &Group, due: &Due, written: &Written, refused: Refused) {
         let mut status = lock(&self.status);
-        if refused.count < due.offsets.len() {
+        let all = written.aside.is_empty();
+        if all || refused.count < due.offsets.len() {
             status.told = Some(due.seq);
         }
         if let Some(why) = refused.why {
@@ -201,8 +204,10 @@ impl Follower {
                 );
             }
             status.error = Some(why);
-        } else if written.aside.is_empty() {
-            status.written_at = Some((control.clock)());
+        } else if all {
+            if !due.offsets.is_empty() {
+                status.written_at = Some((control.clock)());
+            }
             if status.error.take().is_some() {
                 tracing::info!("Kafka's committed offsets follow group {group} again");
             }
@@ -235,6 +240,11 @@ fn due(control: &Control, group: &Group, written: &mut Written) -> Option<Due> {
             let (kafka_group, cluster_id) = (kafka_group.clone(), state.cluster_id.clone());
             *written = Written { kafka_group, cluster_id, ..Written::default() };
         }
+        // What is no longer wanted is not waited for either.
+        written.aside.retain(|at, _| {
+            let topic = state.positions.topics.get(&at.topic);
+            topic.is_some_and(|topic| !topic.retired && topic.partitions.contains_key(&at.partition))
+        });
         let now = Instant::now();
         let wanted = state.positions.iter().filter(|(at, topic, partition)| {
             !topic.retired

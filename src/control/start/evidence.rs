@@ -148,8 +148,10 @@ impl Evidence {
         if partitions.is_empty() {
             partitions = new_group_partitions(&self.topics, look);
         }
-        let newest = control.journal.with_state(|state| state.groups.get(&request.group).map(|group| group.seq));
-        if partitions.is_empty() || newest.is_some_and(|newest| control.mirror.is_pending(&request.group, newest)) {
+        let pending = control.journal.with_state(|state| {
+            state.groups.get(&request.group).is_some_and(|group| control.mirror.is_pending(&request.group, group))
+        });
+        if partitions.is_empty() || pending {
             return self;
         }
         if let Some(name) = kafka_group(control, request) {
