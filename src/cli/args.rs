@@ -255,9 +255,38 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A word as a shell takes it, to be pasted.
+pub fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/');
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The words by which a command names the group, to be pasted into a shell.
+pub fn words_of(group: &Group) -> String {
+    let name = quoted(group.group());
+    match group.app() {
+        Group::DEFAULT_APP => name,
+        app => format!("{name} --app {}", quoted(app)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_to_type_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted("41"), "41");
+        assert_eq!(quoted(r#"["default","it's"]"#), r#"'["default","it'\''s"]'"#);
+        assert_eq!(quoted(""), "''");
+        let words = |app: &str, group: &str| words_of(&Group::new(app, group).unwrap());
+        assert_eq!(words("default", "a/b.c-d"), "a/b.c-d");
+        assert_eq!(words("my app", "say \"x\""), "'say \"x\"' --app 'my app'");
+    }
 
     #[test]
     fn spans_of_time_need_a_unit() {

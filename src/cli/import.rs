@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::broker::PartitionLook;
-use crate::cli::args::{GroupArg, JournalArg};
+use crate::cli::args::{GroupArg, JournalArg, quoted, words_of};
 use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::output::{Out, Rows, or_dash};
@@ -99,7 +99,8 @@ fn source(path: &Path) -> String {
 fn explain(error: ImportError, file: &Path) -> Failure {
     match error {
         ImportError::Exists(group) => {
-            let how = format!("tidelog rollback {} --from-file {}", group.group(), file.display());
+            let file = quoted(&file.to_string_lossy());
+            let how = format!("tidelog rollback {} --from-file {file}", words_of(&group));
             Failure::Refused(format!("group {group} is in the journal already: roll it back to the file, {how}"))
         }
         error => error.into(),

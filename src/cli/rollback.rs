@@ -8,7 +8,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use clap::Args;
 
 use self::target::TargetArgs;
-use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg};
+use crate::cli::args::{GroupArg, NestedFormat, NestedOutputArg, words_of};
 use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
@@ -315,7 +315,7 @@ fn kafka_done(out: &mut Out, group: &Group, set: &KafkaAnswer) -> Result<(), Fai
     };
     out.flush()?;
     let again = match set.of {
-        Some(seq) => format!("repeat with tidelog rollback {group} --repeat-kafka {seq}"),
+        Some(seq) => format!("repeat with tidelog rollback {} --repeat-kafka {seq}", words_of(group)),
         None => "do the same again".to_owned(),
     };
     Err(Failure::Broken(format!(

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::cli::args::quoted;
 use crate::cli::exit::Failure;
 use crate::cli::output::Out;
 use crate::offset::{Group, Offset, TopicPartition};
@@ -142,15 +143,6 @@ impl List {
     }
 }
 
-/// A cursor as a shell takes it.
-fn quoted(cursor: &str) -> String {
-    if cursor.bytes().all(|b| b.is_ascii_alphanumeric()) {
-        cursor.to_owned()
-    } else {
-        format!("'{}'", cursor.replace('\'', r"'\''"))
-    }
-}
-
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_json::from_value(value).map_err(|error| not_understood(&error))
 }
@@ -180,11 +172,5 @@ mod tests {
         let posted = |rest: &str| Ask::of(&group, rest).post(&()).unwrap().changes();
         assert_eq!([posted("/rollback/plan"), posted("/rollback"), posted("/start")], [false, true, true]);
         assert!(!Ask::of(&group, "").changes());
-    }
-
-    #[test]
-    fn a_cursor_can_be_pasted_into_a_shell() {
-        assert_eq!(quoted("41"), "41");
-        assert_eq!(quoted(r#"["default","it's"]"#), r#"'["default","it'\''s"]'"#);
     }
 }
