@@ -39,10 +39,11 @@ const NAMED: usize = 3;
 /// ```
 /// use tidelog::control::{Mirror, MirrorStatus};
 /// use tidelog::offset::Group;
+/// use tidelog::positions::GroupState;
 ///
 /// let (mirror, loader) = (Mirror::default(), Group::new("default", "loader")?);
 /// assert_eq!(mirror.status(&loader), MirrorStatus::default()); // nothing was told yet
-/// assert!(!mirror.is_pending(&loader, "7".parse()?)); // and nobody keeps Kafka behind the journal
+/// assert!(!mirror.is_pending(&loader, &GroupState::default())); // and nobody keeps Kafka behind the journal
 /// # Ok::<(), tidelog::offset::Invalid>(())
 /// ```
 #[derive(Clone, Default)]
