@@ -336,6 +336,15 @@ pub enum Why {
     Unknown(String),
     /// Seen once; a second look must agree.
     Once(Verdict),
+    /// What an open hole holds was not answered yet, or can't be.
+    Hole {
+        /// The hole.
+        from_offset: Offset,
+        /// Its end.
+        until_offset: Offset,
+        /// In these words.
+        error: String,
+    },
 }
 
 impl fmt::Display for Unsettled {
@@ -354,6 +363,9 @@ impl fmt::Display for Why {
         match self {
             Why::Unknown(why) => f.write_str(why),
             Why::Once(verdict) => write!(f, "{}, seen once; a second look must agree", verdict.as_str()),
+            Why::Hole { from_offset, until_offset, error } => {
+                write!(f, "the hole [{from_offset}, {until_offset}): {error}")
+            }
         }
     }
 }

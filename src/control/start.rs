@@ -172,8 +172,9 @@ pub enum StartError {
 /// Starts `request.group`: corrects what can't stay, takes in what is new, and answers where to read. An entry is made
 /// only for what changes; the same owner again makes none.
 ///
-/// Blocks until the broker has said enough, at most for the deadline, and for the second look where one is needed.
-/// Without a broker it answers the journal's positions.
+/// Blocks until the broker has said enough, at most for the deadline, and for the second look where one is needed; while
+/// it goes on answering what open holes hold, the deadline begins anew. Without a broker it answers the journal's
+/// positions.
 pub fn start(control: &Control, request: StartRequest) -> Result<Started, StartError> {
     run(control, request, Claim::Anyones).map_err(|error| match error {
         LookError::Start(error) => error,
@@ -219,7 +220,7 @@ fn run(control: &Control, request: StartRequest, claim: Claim) -> Result<Started
         let brokers = evidence.observed.look.brokers.clone();
         match settle(control, &request, claim, Some(evidence)) {
             Ok(started) => return Ok(started),
-            Err(Undecided::LookAgain(unsettled)) if patience.wait(&unsettled) => {}
+            Err(Undecided::LookAgain(unsettled)) if patience.wait(&unsettled, looks.answered()) => {}
             Err(undecided) => return Err(undecided.error(&request, control, &brokers)),
         }
     }
@@ -389,25 +390,37 @@ fn decided(decision: Decision) -> Result<Decided, Undecided> {
 /// How long to go on asking.
 struct Patience {
     until: Instant,
+    deadline: Duration,
     second_look: Duration,
     /// Whether time for the second look was given already.
     extended: bool,
     back_off: Duration,
+    /// Holes that were answered so far.
+    answered: usize,
 }
 
 impl Patience {
     fn new(control: &Control) -> Self {
         Patience {
             until: Instant::now() + control.limits.deadline,
+            deadline: control.limits.deadline,
             second_look: control.limits.second_look,
             extended: false,
             back_off: BACK_OFF,
+            answered: 0,
         }
     }
 
     /// Sleeps before the next look; false if there is no time for one. The wait for a second look is not the broker's
-    /// fault, and counts once beside the deadline.
-    fn wait(&mut self, unsettled: &[Unsettled]) -> bool {
+    /// fault, and counts once beside the deadline. Many holes, far apart, take longer than the deadline: as long as nothing
+    /// else is in the way and some were answered since the last time, it begins anew.
+    fn wait(&mut self, unsettled: &[Unsettled], answered: usize) -> bool {
+        let holes_only = unsettled.iter().all(|unsettled| matches!(unsettled.why, Why::Hole { .. }));
+        if std::mem::replace(&mut self.answered, answered) < answered && holes_only {
+            tracing::info!("{answered} open holes are looked into so far");
+            self.until = Instant::now() + self.deadline;
+            self.back_off = BACK_OFF;
+        }
         let once = unsettled.iter().any(|unsettled| matches!(unsettled.why, Why::Once(_)));
         let mut pause = self.back_off;
         if once {

@@ -6,7 +6,7 @@ use crate::offset::{Offset, TopicId, TopicPartition};
 use crate::positions::PartitionState;
 use crate::reconcile::partition::Bounds;
 use crate::reconcile::ruling::Ruling;
-use crate::reconcile::topic::{of_partition, unknown};
+use crate::reconcile::topic::of_partition;
 use crate::reconcile::{HeadReset, HoleReset, Observed, StartPosition, TailReset, Why};
 
 /// A partition as the verdicts from 5 on see it.
@@ -178,8 +178,8 @@ impl Ruling<'_> {
                 Some(Seen::Known(_)) if self.question.starting() => true,
                 Some(Seen::Absent) => continue,
                 Some(Seen::Failed(error)) if self.question.starting() => {
-                    let (from, until) = (hole.from_offset, hole.until_offset);
-                    return Err(unknown(format!("the hole [{from}, {until}): {error}")));
+                    let Hole { from_offset, until_offset, .. } = hole;
+                    return Err(Why::Hole { from_offset, until_offset, error: error.clone() });
                 }
                 Some(Seen::Known(_) | Seen::Failed(_)) | None => false,
             };

@@ -29,6 +29,11 @@ impl Looks {
         Looks { second_look, taken: VecDeque::new(), holes: HashMap::new() }
     }
 
+    /// How many holes are looked into.
+    pub(super) fn answered(&self) -> usize {
+        self.holes.len()
+    }
+
     /// The newest look that was complete so long before `now` that another one counts as a second. Older ones are
     /// forgotten.
     fn earlier(&mut self, now: Instant) -> Option<Arc<Observed>> {

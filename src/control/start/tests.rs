@@ -1,5 +1,7 @@
 //! Starts and looks over a scripted broker: each look is one line of the script, the last one again and again.
 
+mod holes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -271,65 +273,6 @@ fn c14b_commits_between_look_and_decision_are_in_range() {
     });
     scene.start("A", "t", &given(500)).unwrap();
     assert_eq!(told(&scene.start("A", "t", "")), "epoch 1 seq 3 t/0@510 in_range");
-}
-
-#[test]
-fn c14b_a_hole_that_holds_readable_records_is_read_again() {
-    let scene = Scene::with(&["C t#1 0=0..520"], |broker, _| ScriptedBroker {
-        readable: Some(|range| Seen::Known(range.from_offset())),
-        ..broker
-    });
-    let started = scene.start("A", "t", "").unwrap();
-    commit(&scene.control.journal, started.epoch, "t/0", 100, 200).unwrap();
-    assert_eq!(told(&scene.start("A", "t", "")), "epoch 2 seq 4 t/0@0 unread_hole");
-    assert_eq!(told(&scene.start("A", "t", "")), "epoch 2 seq 4 t/0@0 in_range");
-    // A broker that can't look into holes leaves them open.
-    let scene = Scene::new(&["C t#1 0=0..520"]);
-    let started = scene.start("A", "t", "").unwrap();
-    commit(&scene.control.journal, started.epoch, "t/0", 100, 200).unwrap();
-    assert_eq!(told(&scene.start("A", "t", "")), "epoch 1 seq 3 t/0@200 in_range");
-}
-
-#[test]
-fn what_an_earlier_look_knew_of_holes_is_not_asked_again() {
-    // Every other answer does not come in time: never all of one look.
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let scene = Scene::with(&["C t#1 0=0..520"], |broker, _| ScriptedBroker {
-        readable: Some(|_| match ASKED.fetch_add(1, Ordering::Relaxed) % 2 {
-            0 => Seen::Failed("timed out".to_owned()),
-            _ => Seen::Absent,
-        }),
-        ..broker
-    });
-    let started = scene.start("A", "t", "").unwrap();
-    for from in [10, 30, 50] {
-        commit(&scene.control.journal, started.epoch, "t/0", from, from + 10).unwrap();
-    }
-    assert_eq!(told(&scene.start("A", "t", "")), "epoch 1 seq 6 t/0@60 in_range");
-    assert_eq!(ASKED.load(Ordering::Relaxed), 3 + 2 + 1);
-}
-
-#[test]
-fn c14b_commits_out_of_order_through_ten_looks_correct_nothing() {
-    let scene = Scene::with(&["C t#1 0=0..5000"], |broker, _| ScriptedBroker {
-        readable: Some(|range| Seen::Known(range.from_offset())),
-        ..broker
-    });
-    let request = request("A", "t", "");
-    let started = start(&scene.control, request.clone()).unwrap();
-    let assigned = BTreeSet::from([script::at("t/0")]);
-    let mut undoubted: Option<BatchNumber> = None;
-    for n in 0..10 {
-        // The upper half first: a hole that is another task's work in progress, which holds records.
-        let (low, middle, high) = (n * 100, n * 100 + 50, n * 100 + 100);
-        commit(&scene.control.journal, started.epoch, "t/0", middle, high).unwrap();
-        let looked = look_while_running(&scene.control, &request, &assigned, undoubted).unwrap();
-        assert_eq!((looked.epoch, looked.positions.len(), looked.findings.len()), (started.epoch, 0, 0));
-        undoubted = Some(looked.batch);
-        commit(&scene.control.journal, started.epoch, "t/0", low, middle).unwrap();
-    }
-    assert_eq!(scene.position("t/0").as_u64(), 1000);
-    assert!(!scene.entries()["started reconciled".len()..].contains("reconciled"));
 }
 
 #[test]
