@@ -301,6 +301,21 @@ pub enum Refused {
     },
 }
 
+impl Refused {
+    /// The word for the reason, as INTERFACE section 2 names the problem.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Refused::Invalid(_) => "invalid",
+            Refused::UnknownGroup { .. } => "unknown-group",
+            Refused::Held { .. } => "held",
+            Refused::Fenced { .. } | Refused::OtherIncarnation { .. } => "fenced",
+            Refused::JournalBehind { .. } => "journal-behind",
+            Refused::KeyConflict { .. } => "key-conflict",
+            Refused::TooLarge { .. } => "too-large",
+        }
+    }
+}
+
 fn raised_by_text(raised_by: &Option<RaisedBy>) -> String {
     match raised_by {
         Some(RaisedBy { kind, seq, by: Some(by) }) => format!(" ({kind} by {by}, seq {seq})"),

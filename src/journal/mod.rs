@@ -13,17 +13,17 @@
 //! - `store`: the sealed history, in sled.
 //! - `tail`: entries that are not sealed yet, in memory, and `runs`, their results by key; `published`: what readers see,
 //!   over store and tail; `results`: what a group's results are.
-//! - `fences`: commits that were refused as stale.
+//! - `refusals`: commits that were refused, counted.
 //! - `writer`, `sealing`: the two threads; `request`, `health`: what passes between them and the handles.
 //! - `open`: recovery.
 
 mod codec;
 mod error;
-mod fences;
 mod health;
 mod lock;
 mod open;
 mod published;
+mod refusals;
 mod request;
 mod results;
 mod runs;
@@ -36,7 +36,7 @@ mod writer;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::mpsc::{RecvError, RecvTimeoutError, Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -45,12 +45,12 @@ use tokio::sync::{oneshot, watch};
 
 use self::codec::puts;
 pub use self::error::{CommitError, DecideError, OpenError, ReadError, ResultsError, WriteError};
-use self::fences::FenceBook;
-pub use self::fences::{Fenced, Fences};
 use self::health::Health;
 use self::lock::Directory;
 pub use self::lock::FORMAT_VERSION;
 use self::published::Published;
+use self::refusals::RefusalBook;
+pub use self::refusals::{Fenced, Refusals};
 use self::request::{Decided, Decision, Request};
 pub use self::results::MAX_PAGE;
 pub use self::store::{AsOf, Order, Portion, Question, Reading, Readings};
@@ -152,6 +152,9 @@ pub struct Options {
     pub holder: String,
 }
 
+/// For how long a close begins to seal segments: with the last one it stays within what a graceful stop may take.
+const SEAL_AT_CLOSE: Duration = Duration::from_secs(3);
+
 /// Bytes of the files under `folder`.
 fn size_of_files(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -190,7 +193,7 @@ impl Options {
 /// The journal. Clones share it; all calls come from any thread.
 ///
 /// Dropping the last clone makes durable what was asked for, ends the threads and frees the directory before it
-/// returns; [`Journal::close`] seals first, so that the next open has nothing to replay.
+/// returns; [`Journal::close`] seals first, so that the next open has little to replay.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -225,7 +228,7 @@ pub struct Journal(Arc<Inner>);
 struct Inner {
     published: Arc<Published>,
     health: Arc<Health>,
-    fences: FenceBook,
+    refusals: RefusalBook,
     clock: Clock,
     requests: Sender<Request>,
     stopping: Arc<AtomicBool>,
@@ -307,17 +310,19 @@ impl Journal {
         }
     }
 
-    /// Notes a commit that was fenced.
+    /// Notes a commit that was refused, if the journal has its group.
     fn told(&self, commit: &Commit, answer: Result<Receipt, CommitError>) -> Result<Receipt, CommitError> {
-        if let Err(CommitError::Refused(refused)) = &answer {
-            self.0.fences.note(refused, commit.epoch(), commit.ranges(), (self.0.clock)());
+        if let Err(CommitError::Refused(refused)) = &answer
+            && self.with_state(|state| state.groups.contains_key(commit.group()))
+        {
+            self.0.refusals.note(commit, refused, (self.0.clock)());
         }
         answer
     }
 
-    /// The group's commits that were fenced since this open.
-    pub fn fences(&self, group: &Group) -> Fences {
-        self.0.fences.of(group)
+    /// The group's commits that were refused since this open.
+    pub fn refusals(&self, group: &Group) -> Refusals {
+        self.0.refusals.of(group)
     }
 
     /// Runs a pure decision in the writer thread on the pending state, and appends what it returns, all or none of it;
@@ -448,14 +453,25 @@ impl Journal {
         answer.recv().unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// Seals and closes: all that was asked for is durable, and the next open has nothing to replay. Other clones can
-    /// only read from then on; the directory is free when the last of them is gone.
+    /// Seals and closes: all that was asked for is durable. What takes longer than 3 s to seal stays in the log, where the
+    /// next open finds it. Other clones can only read from then on; the directory is free when the last of them is gone.
     ///
     /// # Errors
     ///
     /// What could not be sealed stays in the log, so nothing acknowledged is lost.
     pub fn close(self) -> Result<(), WriteError> {
-        let sealed = self.seal();
+        let (reply, answer) = sync_channel(1);
+        let sealed = self.request(Request::Seal(reply)).and_then(|()| {
+            let told = match answer.recv_timeout(SEAL_AT_CLOSE) {
+                Err(RecvTimeoutError::Timeout) => {
+                    self.0.stopping.store(true, Ordering::Relaxed);
+                    // After the segment that is being sealed.
+                    answer.recv()
+                }
+                told => told.map_err(|_| RecvError),
+            };
+            told.unwrap_or_else(|_| Err(self.unanswered()))
+        });
         let ended = self.0.end();
         sealed.and(ended)
     }

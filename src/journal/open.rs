@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::codec::payload;
 use super::codec::record::Names;
 use super::error::OpenError;
-use super::fences::FenceBook;
 use super::health::{Health, Progress};
 use super::lock::Directory;
 use super::published::Published;
+use super::refusals::RefusalBook;
 use super::sealing::{Job, Sealing};
 use super::store::{self, StoreError, StoreOptions};
 use super::tail::Tail;
@@ -91,7 +91,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Inner, OpenError> {
     Ok(Inner {
         published,
         health,
-        fences: FenceBook::default(),
+        refusals: RefusalBook::default(),
         clock: options.clock,
         requests,
         stopping,

@@ -65,7 +65,9 @@ impl Sealing {
             match job {
                 // Who asked may have gone.
                 Job::Tell(reply) => drop(reply.send(self.health.failed().map_or(Ok(()), Err))),
-                Job::Segment(_) if self.health.failed().is_some() || self.stopping.load(Ordering::Relaxed) => {}
+                Job::Segment(_) if self.health.failed().is_some() || self.stopping.load(Ordering::Relaxed) => {
+                    self.progress.end(); // a writer with many closed segments waits for one to go
+                }
                 Job::Segment(segment) => {
                     self.seal_or_fail(&segment);
                     // Gone only while the journal is being dropped.

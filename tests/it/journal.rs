@@ -206,6 +206,55 @@ fn without_a_close_the_directory_is_free_and_nothing_lost() {
     }
 }
 
+/// Options under which each seal takes `pause`, and how many were made.
+fn slow_to_seal(pause: Duration) -> (Options, Arc<AtomicUsize>) {
+    let seals = Arc::new(AtomicUsize::new(0));
+    let (mut options, counted) = (options(), Arc::clone(&seals));
+    options.crash_at = Some(Arc::new(move |at| match at {
+        "seal: data" => std::thread::sleep(pause),
+        "seal: valid" => drop(counted.fetch_add(1, Ordering::SeqCst)),
+        _ => {}
+    }));
+    (options, seals)
+}
+
+#[test]
+fn a_close_leaves_in_the_log_what_takes_long_to_seal() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (options, seals) = slow_to_seal(Duration::from_millis(1_500));
+    let journal = started(dir.path(), options);
+    // Each fills a segment.
+    for n in 0..5 {
+        journal.commit(nth(n, 20_000)).expect("a commit");
+    }
+    let before = journal.with_state(Clone::clone);
+    journal.close().expect("a clean close");
+    let made = seals.load(Ordering::SeqCst);
+    assert!((1..=4).contains(&made), "{made} seals");
+    let (options, seals) = slow_to_seal(Duration::ZERO);
+    let journal = Journal::open(dir.path(), options).expect("it opens");
+    assert_eq!((journal.with_state(Clone::clone), journal.cut()), (before, None));
+    assert_eq!(entries(&journal), 6);
+    // And there it is sealed.
+    journal.close().expect("a clean close");
+    assert!(made + seals.load(Ordering::SeqCst) >= 5, "{made}, then {}", seals.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_journal_that_is_dropped_with_more_queued_than_it_seals_ends() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (options, _) = slow_to_seal(Duration::from_millis(200));
+    let journal = started(dir.path(), options);
+    for n in 0..20 {
+        // The first poll sends it; what is dropped is committed all the same.
+        let sent = tokio::time::timeout(Duration::ZERO, journal.commit_async(nth(n, 20_000))).await;
+        assert!(sent.is_err(), "it can't be durable yet");
+    }
+    drop(journal);
+    let journal = Journal::open(dir.path(), self::options()).expect("it opens");
+    assert_eq!((entries(&journal), journal.cut()), (21, None));
+}
+
 #[test]
 fn a_batch_larger_than_a_segment_is_committed_and_sealed() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -210,7 +210,7 @@ const NAMED: &[(&str, &str)] = &[
     ("journal/store/mod.rs", "Order"),
     ("journal/store/readers.rs", "Question Reading Readings Portion"),
 ];
-const UNNAMED: &[(&str, &str)] = &[("journal/fences.rs", "FenceBook"), ("server/guard.rs", "Caller")];
+const UNNAMED: &[(&str, &str)] = &[("journal/refusals.rs", "RefusalBook"), ("server/guard.rs", "Caller")];
 
 /// Each public type has an example, which `cargo test` runs: at the type, or at one of its functions.
 #[test]

@@ -6,12 +6,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::{Answer, blocking, json};
-use crate::journal::{Fenced, Fences, Journal, Order};
+use crate::journal::{Fenced, Journal, Order};
 use crate::offset::{Epoch, Group, Invalid, Timestamp};
 use crate::positions::GroupState;
 use crate::server::ask::{Ask, bad_cursor};
 use crate::server::looks::{growth, losses_to_come};
-use crate::server::{App, Problem};
+use crate::server::{App, Kind, Problem};
 use crate::wire::{Batch, Count, GroupAnswer, GroupSummary, GroupsAnswer, Grown, LastFenced};
 
 /// The longest that a poll waits.
@@ -114,15 +114,16 @@ pub async fn one(State(app): State<App>, mut ask: Ask) -> Answer {
     let followed = state.kafka_group.is_some() && app.control().broker.is_some();
     let mirror = followed.then(|| app.control().mirror.status(&group).into());
     let answer = blocking(move || {
-        let Fences { total, last } = journal.fences(&group);
+        let refusals = journal.refusals(&group);
+        let fenced_total = refusals.of(Kind::Fenced.name());
         Ok(GroupAnswer {
             summary: with_last_batch(&journal, &group, GroupSummary::new(&group, &state, None, now))?,
             growth: grown,
             losses_to_come: to_come,
             mirror,
             members,
-            last_fenced: last.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
-            fenced_total: Count(total),
+            last_fenced: refusals.last_fenced.map(|Fenced { at, epoch, ranges }| LastFenced { at, epoch, ranges }),
+            fenced_total: Count(fenced_total),
         })
     });
     json(StatusCode::OK, &answer.await?)

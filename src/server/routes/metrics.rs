@@ -18,12 +18,16 @@ use crate::broker::Look;
 use crate::journal::FORMAT_VERSION;
 use crate::offset::{Group, Offset, Timestamp, TopicName, TopicPartition};
 use crate::positions::GroupState;
-use crate::server::App;
 use crate::server::ask::Ask;
+use crate::server::{App, Kind};
 use crate::wire::GroupWord;
 
 /// Groups whose numbers are told, by app and name; the rest would make an answer that no scrape reads.
 const MAX_GROUPS: usize = 10_000;
+
+/// Why a commit to a group that the journal has can be refused: each is told also while it is 0, as alarms want.
+const REFUSALS: [Kind; 6] =
+    [Kind::Fenced, Kind::Held, Kind::Invalid, Kind::JournalBehind, Kind::KeyConflict, Kind::TooLarge];
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -81,7 +85,7 @@ struct Groups {
     holes: Family<Labels, Gauge>,
     losses: Family<Labels, Gauge>,
     lag: Family<Labels, Gauge>,
-    fenced: Family<Labels, Counter>,
+    refused: Family<Labels, Counter>,
     mirror_failures: Family<Labels, Counter>,
 }
 
@@ -97,7 +101,7 @@ impl Groups {
             holes: Family::default(),
             losses: Family::default(),
             lag: Family::default(),
-            fenced: Family::default(),
+            refused: Family::default(),
             mirror_failures: Family::default(),
         };
         registry.register("group_state", "1 for the state that the group is in", groups.state.clone());
@@ -112,7 +116,8 @@ impl Groups {
         registry.register("group_open_losses", "Losses that nobody has acknowledged", groups.losses.clone());
         let help = "Offsets up to the readable end, where the newest look at the broker knows them of each partition";
         registry.register("group_lag", help, groups.lag.clone());
-        registry.register("group_fenced", "Commits that were refused as stale", groups.fenced.clone());
+        let help = "Commits that were refused since the journal was opened, by the problem that they were told";
+        registry.register("group_refused_commits", help, groups.refused.clone());
         let help = "Attempts to have Kafka's committed offsets follow that failed";
         registry.register("group_mirror_failures", help, groups.mirror_failures.clone());
         groups
@@ -155,7 +160,11 @@ impl Groups {
             set(&self.lag, lag);
         }
         let control = app.control();
-        self.fenced.get_or_create(&labels).inc_by(control.journal.fences(name).total);
+        let refusals = control.journal.refusals(name);
+        for kind in REFUSALS {
+            let labels = [&labels[..], &[("problem", kind.name().to_owned())]].concat();
+            self.refused.get_or_create(&labels).inc_by(refusals.of(kind.name()));
+        }
         if group.has_mirror && control.broker.is_some() {
             self.mirror_failures.get_or_create(&labels).inc_by(control.mirror.status(name).failures);
         }

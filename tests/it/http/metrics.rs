@@ -1,5 +1,6 @@
 //! `GET /metrics`: OpenMetrics text, with the numbers of the journal and of each group.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::world::World;
@@ -43,7 +44,8 @@ async fn groups_and_the_journal_are_counted() {
         r#"tidelog_group_open_holes{app="default",group="g"} 1"#,
         r#"tidelog_group_open_losses{app="default",group="g"} 1"#,
         r#"tidelog_group_lag{app="default",group="g"} 940"#,
-        r#"tidelog_group_fenced_total{app="default",group="g"} 1"#,
+        r#"tidelog_group_refused_commits_total{app="default",group="g",problem="fenced"} 1"#,
+        r#"tidelog_group_refused_commits_total{app="default",group="g",problem="held"} 0"#,
         r#"tidelog_group_mirror_failures_total{app="default",group="g"} 0"#,
         r#"tidelog_group_epoch{app="b\"\\",group="g"} 1"#,
     ] {
@@ -66,6 +68,47 @@ async fn groups_and_the_journal_are_counted() {
     }
     world.change("retire g");
     assert!(!text(&world).await.contains(r#"app="default",group="g""#));
+}
+
+#[tokio::test]
+async fn refused_commits_are_counted_by_the_problem_that_they_are_told() {
+    let world = World::alone();
+    world.want(200, "POST", "/v1/groups/g/start", r#"{"topics": ["orders"], "owner": "o"}"#).await;
+    let commit = |epoch: u64, key: &str, until: u64| {
+        format!(
+            r#"{{"epoch": {epoch}, "batch_time": "2026-11-30T09:00:00Z", "key": "{key}",
+                "ranges": [{{"topic": "orders", "partition": 0, "from_offset": 0, "until_offset": {until}}}]}}"#
+        )
+    };
+    let mut expected = BTreeMap::new();
+    let mut refused = async |status: u16, body: &str| {
+        let problem = world.want(status, "POST", "/v1/groups/g/batches", body).await;
+        let kind =
+            problem["type"].as_str().and_then(|kind| kind.strip_prefix("/problems/")).expect("a type").to_owned();
+        *expected.entry(kind).or_insert(0) += 1;
+    };
+    world.want(201, "POST", "/v1/groups/g/batches", &commit(1, "k", 5)).await;
+    refused(409, &commit(1, "k", 6)).await;
+    refused(409, &commit(0, "l", 5)).await;
+    refused(409, &commit(9, "l", 5)).await;
+    world.want(201, "POST", "/v1/groups/g/hold", r#"{"reason": "why"}"#).await;
+    refused(409, &commit(1, "l", 5)).await;
+    refused(409, &commit(1, "l", 5)).await;
+    world.want(201, "POST", "/v1/groups/g/release", r#"{}"#).await;
+    world.want(201, "POST", "/v1/groups/g/retire", r#"{"topic": "orders"}"#).await;
+    refused(400, &commit(1, "l", 5)).await;
+    // Of a group that the journal does not have nothing is kept, or names would fill the memory.
+    world.want(404, "POST", "/v1/groups/none/batches", &commit(1, "l", 5)).await;
+    let told = text(&world).await;
+    for (kind, count) in
+        [("fenced", 1), ("held", 2), ("invalid", 1), ("journal-behind", 1), ("key-conflict", 1), ("too-large", 0)]
+    {
+        assert_eq!(expected.get(kind).copied().unwrap_or(0), count, "{kind}");
+        let line =
+            format!(r#"tidelog_group_refused_commits_total{{app="default",group="g",problem="{kind}"}} {count}"#);
+        assert!(told.lines().any(|other| other == line), "{line}:\n{told}");
+    }
+    assert!(!told.contains(r#"group="none""#), "{told}");
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
-//! Commits that were fenced since the journal was opened: counted, and the last one of each group kept. They leave no trace
-//! in the journal itself.
+//! Commits that were refused since the journal was opened: counted, and the last fenced one of each group kept. They leave
+//! no trace in the journal itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::commit::Refused;
+use crate::commit::{Commit, Refused};
 use crate::offset::{Epoch, Group, OffsetRange, Timestamp};
 
 /// Ranges of a fenced commit that are kept.
@@ -30,7 +30,7 @@ const MAX_RANGES: usize = 1_000;
 /// start(&control, StartRequest::new(loader.clone(), vec!["orders".parse()?], "another"))?;
 /// let stale = Commit::new(loader.clone(), started.epoch, time, vec![range])?;
 /// assert!(control.journal.commit(stale).is_err());
-/// let last = control.journal.fences(&loader).last.ok_or("it was fenced")?;
+/// let last = control.journal.refusals(&loader).last_fenced.ok_or("it was fenced")?;
 /// assert_eq!((last.epoch, last.ranges[0].to_string().as_str()), (started.epoch, "orders/0 [500,542)"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -44,7 +44,7 @@ pub struct Fenced {
     pub ranges: Vec<OffsetRange>,
 }
 
-/// A group's fenced commits since the journal was opened.
+/// A group's refused commits since the journal was opened.
 ///
 /// ```
 /// # let clock: tidelog::journal::Clock = std::sync::Arc::new(tidelog::offset::Timestamp::default);
@@ -62,37 +62,45 @@ pub struct Fenced {
 /// use tidelog::control::{StartRequest, start};
 ///
 /// start(&control, StartRequest::new(loader.clone(), vec!["orders".parse()?], "another"))?;
-/// assert_eq!(control.journal.fences(&loader).total, 0);
+/// assert_eq!(control.journal.refusals(&loader).of("fenced"), 0);
 /// let stale = Commit::new(loader.clone(), started.epoch, time, vec![range])?;
 /// assert!(control.journal.commit(stale).is_err());
-/// assert_eq!(control.journal.fences(&loader).total, 1);
+/// assert_eq!(control.journal.refusals(&loader).of("fenced"), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fences {
-    /// How many.
-    pub total: u64,
-    /// The last one.
-    pub last: Option<Fenced>,
+pub struct Refusals {
+    /// How many, by the word for the reason ([`Refused::word`]).
+    pub counts: BTreeMap<&'static str, u64>,
+    /// The last one that was fenced.
+    pub last_fenced: Option<Fenced>,
 }
 
-/// The fenced commits of all groups. Only a group that the journal has can be fenced, so they are bounded by its groups.
-#[derive(Default)]
-pub struct FenceBook(Mutex<BTreeMap<Group, Fences>>);
+impl Refusals {
+    /// How many were refused for the reason with that word.
+    pub fn of(&self, word: &str) -> u64 {
+        self.counts.get(word).copied().unwrap_or_default()
+    }
+}
 
-impl FenceBook {
-    /// Notes the commit if it was fenced.
-    pub fn note(&self, refused: &Refused, epoch: Epoch, ranges: &[OffsetRange], at: Timestamp) {
-        let (Refused::Fenced { group, .. } | Refused::OtherIncarnation { group, .. }) = refused else { return };
+/// The refused commits of all groups that the journal has: bounded by them, whatever names are sent.
+#[derive(Default)]
+pub struct RefusalBook(Mutex<BTreeMap<Group, Refusals>>);
+
+impl RefusalBook {
+    /// Notes a refused commit of a group that the journal has.
+    pub fn note(&self, commit: &Commit, refused: &Refused, at: Timestamp) {
         let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fences = groups.entry(group.clone()).or_default();
-        fences.total += 1;
-        let ranges = ranges[..ranges.len().min(MAX_RANGES)].to_vec();
-        fences.last = Some(Fenced { at, epoch, ranges });
+        let refusals = groups.entry(commit.group().clone()).or_default();
+        *refusals.counts.entry(refused.word()).or_default() += 1;
+        if let Refused::Fenced { .. } | Refused::OtherIncarnation { .. } = refused {
+            let ranges = commit.ranges().iter().take(MAX_RANGES).cloned().collect();
+            refusals.last_fenced = Some(Fenced { at, epoch: commit.epoch(), ranges });
+        }
     }
 
-    /// The fenced commits of a group.
-    pub fn of(&self, group: &Group) -> Fences {
+    /// The refused commits of a group.
+    pub fn of(&self, group: &Group) -> Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(group).cloned().unwrap_or_default()
     }
 }
