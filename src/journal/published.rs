@@ -276,11 +276,45 @@ impl Published {
         self.store.result(group, key, upto).map_err(|error| self.sealed_error(error))
     }
 
-    /// The first key at or above `from` under which a batch of the group ever put or removed a result.
-    pub fn result_from(&self, group: &Group, from: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
-        let in_tail = self.memory().tail.result_from(group, from);
-        let sealed = self.store.result_from(group, from).map_err(|error| self.sealed_error(error))?;
-        Ok(in_tail.into_iter().chain(sealed).min())
+    /// The results of the group after its last batch at or before `upto`, from the key `from` on, in order, as long as `visit`
+    /// wants; each key at which a batch ever put or removed one, with none where nothing stands.
+    pub fn visit_results(
+        &self,
+        group: &Group,
+        from: &[u8],
+        upto: Seq,
+        visit: &mut dyn FnMut(Vec<u8>, Option<Vec<u8>>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let sealed_error = |error| self.sealed_error(error);
+        let mut from = from.to_vec();
+        'walk: loop {
+            let mut sealed = self.store.results(group, &from).map_err(sealed_error)?;
+            loop {
+                let in_tail = self.memory().tail.result_from(group, &from);
+                let key = in_tail.as_deref().into_iter().chain(sealed.key()).min().map(<[u8]>::to_vec);
+                let value = key.as_deref().map(|key| match self.memory().tail.result(group, key, upto) {
+                    Some(value) => Ok(value),
+                    None if sealed.key() == Some(key) => sealed.value(upto),
+                    None => Ok(None),
+                });
+                // What the tail has let go by now is in the store, but not in this walk over it.
+                if !sealed.is_current() {
+                    continue 'walk;
+                }
+                let Some((key, value)) = key.zip(value) else { return Ok(()) };
+                from.clone_from(&key);
+                from.push(0); // the very next key in order
+                let here = sealed.key() == Some(&key);
+                if visit(key, value.map_err(sealed_error)?).is_break() {
+                    return Ok(());
+                }
+                let advanced = if here { sealed.advance() } else { Ok(()) };
+                if !sealed.is_current() {
+                    continue 'walk;
+                }
+                advanced.map_err(sealed_error)?;
+            }
+        }
     }
 
     /// From `next` up: in the store as far as the tail does not reach, then in the tail.

@@ -1,5 +1,7 @@
 //! What a group's results are, now and as of a batch ([`results`](crate::results)).
 
+use std::ops::ControlFlow;
+
 use super::{Journal, ResultsError};
 use crate::offset::{BatchNumber, Group, Invalid, Seq};
 use crate::results::Page;
@@ -54,20 +56,19 @@ impl Journal {
         }
         let published = &self.0.published;
         let upto = self.results_upto(group, as_of)?;
-        let (mut page, mut bytes, mut from) = (Page::default(), 0, from.to_vec());
-        for walked in 0.. {
-            let Some(key) = published.result_from(group, &from)? else { break };
+        let (mut page, mut bytes, mut walked) = (Page::default(), 0, 0);
+        published.visit_results(group, from, upto, &mut |key, value| {
             if page.results.len() == limit || bytes >= MAX_PAGE_BYTES || walked == MAX_WALK {
                 page.next = Some(key);
-                break;
+                return ControlFlow::Break(());
             }
-            from.clone_from(&key);
-            from.push(0); // the very next key in order
-            if let Some(value) = published.result(group, &key, upto)? {
+            walked += 1;
+            if let Some(value) = value {
                 bytes += value.len();
                 page.results.push((key, value));
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(page)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! - numbers are in [`varint`];
 //! - any one value (version, checksum, bincode) in [`value`];
-//! - the results of a batch, in the log and in the store, in [`puts`];
+//! - the results of a batch, in the log, in [`puts`]; those of many, as the store keeps them, in [`results`];
 //! - one entry in the write-ahead log in [`record`], those of one frame in [`payload`];
 //! - consecutive batches of one group, as columns, in [`block`];
 //! - which offsets a block's batches read in [`spans`], which stand in front of its columns;
@@ -16,6 +16,7 @@ mod compress;
 pub mod payload;
 pub mod puts;
 pub mod record;
+pub mod results;
 pub mod seqs;
 pub mod snapshot;
 pub mod spans;

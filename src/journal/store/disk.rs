@@ -140,19 +140,6 @@ impl Disk {
         Ok(found.filter(|(key, _)| key.get(..prefix) == end.get(..prefix)).map(|(key, _)| keys::piece(&key, 0)))
     }
 
-    /// Key and bytes of the first record at or above `start` that shares its first `prefix` bytes; `start` is in none.
-    pub fn record_from(&self, start: &[u8], prefix: usize) -> Result<Option<Record>, StoreError> {
-        let found = self.call(|db| db.range(start..).next().transpose())?;
-        let Some((key, value)) = found.filter(|(key, _)| key.get(..prefix) == start.get(..prefix)) else {
-            return Ok(None);
-        };
-        if keys::piece_of(&key) != Some(0) {
-            return Err(self.damaged(format!("{}: its first piece is missing", keys::describe(&key))));
-        }
-        let bytes = self.join(&key, &value)?;
-        Ok(Some((key.to_vec(), bytes)))
-    }
-
     /// The key of the first record at or above `start` that shares its first `prefix` bytes.
     pub fn key_from(&self, start: &[u8], prefix: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.call(|db| db.range(start..).next().transpose())?;

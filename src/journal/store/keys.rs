@@ -8,8 +8,7 @@
 //! | `q` first seq, piece | which group each seq belongs to ([`codec::seqs`](crate::journal::codec::seqs)) |
 //! | `s` group id, seal, piece | state of a group as of that seal |
 //! | `x` group id, seq, piece | entry that is no batch |
-//! | `r` group id, key, seq from above, piece | result under that key as of that seq ([`codec::puts`](crate::journal::codec::puts)) |
-//! | `k` group id, first seq, number, piece | which results a seal wrote |
+//! | `r` group id, seal, key, seq from above, piece | block of that seal's run of results that begins with the one under that key as of that seq ([`codec::results`](crate::journal::codec::results)) |
 //! | `d` `g` or `t`, id, piece | name of a group, or name and topic id of a topic |
 //! | `m` | what is sealed |
 //!
@@ -51,64 +50,57 @@ pub fn other(group: u32, seq: Seq) -> Vec<u8> {
     numbered(b'x', group, seq.as_u64())
 }
 
-/// Bytes of a result's key behind those that all results under it share: seq and piece.
-pub const RESULT_END: usize = 8 + 2;
+/// Bytes of a key that all of a run share.
+pub const RUN_PREFIX: usize = 1 + 4 + 8;
 
-/// Key of the result under `key` that the batch at `seq` put or removed; the first key of all up to `seq`, newest first.
-pub fn result(group: u32, key: &[u8], seq: Seq) -> Vec<u8> {
-    let mut full = results_from(group, key);
-    full.extend([0, 0]);
-    full.extend((Seq::MAX.as_u64() - seq.as_u64()).to_be_bytes());
-    full.extend([0, 0]);
-    full
+/// All keys of the run of results that `seal` wrote.
+pub fn run(group: u32, seal: u64) -> Range<Vec<u8>> {
+    let prefix = |seal: u64| {
+        let mut key = vec![b'r'];
+        key.extend(group.to_be_bytes());
+        key.extend(seal.to_be_bytes());
+        key
+    };
+    prefix(seal)..prefix(seal + 1)
 }
 
-/// Below the results under `key` and all above it, above those below it.
-pub fn results_from(group: u32, key: &[u8]) -> Vec<u8> {
-    let mut full = Vec::with_capacity(5 + key.len() + 2 + RESULT_END);
-    full.push(b'r');
-    full.extend(group.to_be_bytes());
+/// Group id and seal of an `r` key.
+pub fn run_of(key: &[u8]) -> Option<(u32, u64)> {
+    let (group, rest) = key.get(1..)?.split_first_chunk::<4>()?;
+    let (seal, _) = rest.split_first_chunk::<8>()?;
+    Some((u32::from_be_bytes(*group), u64::from_be_bytes(*seal)))
+}
+
+/// Key of the block that begins with the result under `key` that the batch at `seq` put or removed.
+pub fn result(group: u32, seal: u64, key: &[u8], seq: Seq) -> Vec<u8> {
+    let mut full = run(group, seal).start;
     for byte in key {
         full.push(*byte);
         if *byte == 0 {
             full.push(255);
         }
     }
+    full.extend([0, 0]);
+    full.extend((Seq::MAX.as_u64() - seq.as_u64()).to_be_bytes());
+    full.extend([0, 0]);
     full
 }
 
-/// Group id, key and seq of an `r` key.
-pub fn result_parts(key: &[u8]) -> Option<(u32, Vec<u8>, u64)> {
-    let (group, mut rest) = key.get(1..)?.split_first_chunk::<4>()?;
-    let mut own = Vec::new();
+/// The result's own key, and the seq, of an `r` key.
+fn result_of(key: &[u8]) -> Option<(Vec<u8>, u64)> {
+    let (mut rest, mut own) = (key.get(RUN_PREFIX..)?, Vec::new());
     loop {
         match rest {
             [0, 0, end @ ..] => {
                 let (seq, piece) = end.split_first_chunk::<8>()?;
                 let seq = Seq::MAX.as_u64().checked_sub(u64::from_be_bytes(*seq))?;
-                return (piece.len() == 2).then(|| (u32::from_be_bytes(*group), own, seq));
+                return (piece.len() == 2).then_some((own, seq));
             }
             [0, 255, more @ ..] => (rest, _) = (more, own.push(0)),
             [byte, more @ ..] if *byte != 0 => (rest, _) = (more, own.push(*byte)),
             _ => return None,
         }
     }
-}
-
-/// Key of the record number `number` of a seal on the results that it wrote, those from `first` on.
-pub fn result_keys(group: u32, first: Seq, number: u32) -> Vec<u8> {
-    let mut key = vec![b'k'];
-    key.extend(group.to_be_bytes());
-    key.extend(first.as_u64().to_be_bytes());
-    key.extend(number.to_be_bytes());
-    key.extend([0, 0]);
-    key
-}
-
-/// Group id of a `k` key.
-pub fn result_keys_group(key: &[u8]) -> Option<u32> {
-    let (group, rest) = key.get(1..)?.split_first_chunk::<4>()?;
-    (rest.len() == 14).then(|| u32::from_be_bytes(*group))
 }
 
 /// Key of a group's name.
@@ -194,11 +186,12 @@ pub fn describe(key: &[u8]) -> String {
         Some(b'p') => numbers("snapshot", "seq"),
         Some(b's') => numbers("state", "seal"),
         Some(b'x') => numbers("entry", "seq"),
-        Some(b'r') => match result_parts(key) {
-            Some((group, key, seq)) => format!("result {} of group {group} at seq {seq}", key.escape_ascii()),
-            None => format!("result {key:02x?}"),
+        Some(b'r') => match (run_of(key), result_of(key)) {
+            (Some((group, _)), Some((key, seq))) => {
+                format!("results of group {group} from {} at seq {seq} on", key.escape_ascii())
+            }
+            _ => format!("results {key:02x?}"),
         },
-        Some(b'k') => format!("list of results of group {}", result_keys_group(key).unwrap_or_default()),
         Some(b'q') => format!("index of seqs from {}", seqs_first(key).unwrap_or_default()),
         Some(b'd') => format!("name {}", name_id(key).unwrap_or_default()),
         Some(b'm') => "the sealed seq".to_owned(),
@@ -217,9 +210,9 @@ mod tests {
         assert_eq!(topic_name(4), b"dt\0\0\0\x04\0\0");
         assert_eq!(piece(&block(1, 2), 7), b"b\0\0\0\x01\0\0\0\0\0\0\0\x02\0\x07");
         let seq = Seq::new(2).unwrap();
-        assert_eq!(result(1, b"a\0", seq), b"r\0\0\0\x01a\0\xff\0\0\x7f\xff\xff\xff\xff\xff\xff\xfd\0\0");
-        assert_eq!(result_keys(1, seq, 3), b"k\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0");
-        assert_eq!(result_keys_group(&result_keys(7, seq, 3)), Some(7));
+        let key = result(1, 3, b"a\0", seq);
+        assert_eq!(key, b"r\0\0\0\x01\0\0\0\0\0\0\0\x03a\0\xff\0\0\x7f\xff\xff\xff\xff\xff\xff\xfd\0\0");
+        assert_eq!((run_of(&key), run(1, 3).contains(&key)), (Some((1, 3)), true));
         assert_eq!(group_and_number(&state(5, 6)), Some((5, 6)));
         assert_eq!(prefix(b"s"), b"s".to_vec()..b"t".to_vec());
     }
@@ -231,9 +224,8 @@ mod tests {
         ) {
             let (a, b) = (a.into_bytes(), b.into_bytes());
             let (m, n) = (Seq::new(m).unwrap(), Seq::new(n).unwrap());
-            assert_eq!(result(1, &a, m).cmp(&result(1, &b, n)), (&a, n).cmp(&(&b, m)));
-            assert_eq!(results_from(1, &a) <= result(1, &b, n), a <= b);
-            assert_eq!(result_parts(&result(9, &a, m)), Some((9, a, m.as_u64())));
+            assert_eq!(result(1, 1, &a, m).cmp(&result(1, 1, &b, n)), (&a, n).cmp(&(&b, m)));
+            assert_eq!(result_of(&result(9, 2, &a, m)), Some((a, m.as_u64())));
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The sealed history, in sled: written by one [`Sealer`], read through any number of [`Store`]s meanwhile.
 //!
 //! A seal takes the next entries in: batches become column blocks by group ([`pack`]), other entries stand for
-//! themselves, results too ([`results`]), now and then a snapshot of a group's positions is kept, so that "as of" folds about one block. Nothing of
-//! it counts before the record `m`, written last, says so ([`seal`]); what a crash left beyond it is removed at the next
-//! open ([`sweep`]). Records, keys: [`keys`], [`records`]. How sled is kept from losing things: [`disk`].
+//! themselves, results become runs of blocks by key ([`results`]), now and then a snapshot of a group's positions is kept,
+//! so that "as of" folds about one block. Nothing of it counts before the record `m`, written last, says so ([`seal`]); what
+//! a crash left beyond it is removed at the next open ([`sweep`]). Records, keys: [`keys`], [`records`]. How sled is kept
+//! from losing things: [`disk`].
 //!
 //! What is missing or changed is an error that says so, never a shorter history: batches of a group are consecutive, other
-//! entries linked, seqs covered by an index without gaps, and the state of each group says where both end. A result that
-//! is missing is found by a look at all of them only.
+//! entries linked, seqs covered by an index without gaps, and the state of each group says where both end. Each block of
+//! results tells what comes after it.
 
 mod as_of;
 mod disk;
@@ -38,7 +39,7 @@ use crate::journal::CrashHook;
 use crate::offset::{Group, Seq};
 use disk::Disk;
 use names::Names;
-use records::Sealed;
+use records::{Run, Sealed};
 
 /// How to open a store.
 #[derive(Clone, Default)]
@@ -134,6 +135,8 @@ struct Published {
     sealed: Sealed,
     /// By group id.
     heads: HashMap<u32, Head>,
+    /// Likewise, of those that have results.
+    runs: HashMap<u32, Arc<[Run]>>,
 }
 
 /// Where a group's entries end.

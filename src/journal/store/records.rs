@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Body, Entry};
+use crate::journal::codec::results::Place;
 use crate::offset::{Offset, Seq, Timestamp, TopicName};
 use crate::positions::GroupState;
 
@@ -36,10 +37,25 @@ pub struct SealedGroup {
     pub last_other: Seq,
     /// What decides when the next snapshot is due.
     pub pace: Pace,
-    /// How many results it has put or removed.
-    pub results: u64,
+    /// Its runs of results, the oldest first.
+    pub runs: Vec<Run>,
     /// What its blocks have read.
     pub reach: Reach,
+}
+
+/// The results of consecutive seals, in the order of their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The seal that wrote it: its name.
+    pub seal: u64,
+    /// The oldest batch that it holds results of.
+    pub first: Seq,
+    /// How many results it holds, removals included.
+    pub puts: u64,
+    /// What they take, about.
+    pub bytes: u64,
+    /// What it begins with.
+    pub begin: Place,
 }
 
 /// The highest `until_offset` of each partition in a group's blocks, over all incarnations of its topic: it only rises.

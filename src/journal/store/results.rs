@@ -1,107 +1,312 @@
-//! Results: each put is a record of its own, the newest of a key first; and which of them a seal wrote.
+//! Results: runs, each the puts of consecutive seals in the order of their keys, packed into blocks.
+//!
+//! A seal writes the puts that it brings as a run of its own, together with what the runs right before it hold while those
+//! are not much larger: so a group has few runs, and a put is written few times. The group's state lists its runs, which
+//! makes them valid with the seal; those that were taken into another are removed after it, and what no list names at
+//! the next open.
 
-use super::disk::{self, MAX_SINGLE, Writes};
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::disk::{self, Disk, MAX_SINGLE, Writes};
 use super::error::StoreError;
+use super::records::Run;
 use super::{Shared, Store, keys};
-use crate::journal::codec::CodecError;
-use crate::journal::codec::puts::{self, Keys};
+use crate::journal::codec::results::{self, Block, Item, Place};
+use crate::journal::codec::{CodecError, puts};
 use crate::offset::{Group, Seq};
 
-/// What a key takes in [`Keys`] beside its own bytes, at most; and the head of the record.
-const OVERHEAD: usize = 24;
+/// What the results of a block may take: with its head and what comes next it fits one value.
+const ROOM: usize = MAX_SINGLE - 300;
+/// A run of more bytes is taken into no other: bounds the memory and the time of a seal.
+const MAX_RUN: u64 = 32 << 20;
+
+/// A group's results as one call sees them: while no other seal becomes valid, none of them goes.
+struct View {
+    id: u32,
+    seal: u64,
+    runs: Arc<[Run]>,
+}
 
 impl Store {
     /// The result of `group` under `key` after its last batch at or before seq `upto`. What is not sealed does not count.
     pub fn result(&self, group: &Group, key: &[u8], upto: Seq) -> Result<Option<Vec<u8>>, StoreError> {
-        let (shared, Some(view)) = (&*self.0, self.0.view(group)) else { return Ok(None) };
-        let from = keys::result(view.id, key, upto.min(view.sealed));
-        let Some((found, bytes)) = shared.disk.record_from(&from, from.len() - keys::RESULT_END)? else {
-            return Ok(None);
-        };
-        puts::decode_result(&found, &bytes).map_err(|e| shared.disk.codec_error(&found, e))
+        loop {
+            let view = self.0.results_view(group);
+            // The newest that speaks of the key counts.
+            let runs = view.runs.iter().rev().filter(|run| run.first <= upto);
+            let found = runs.map(|run| self.0.find(view.id, run, key, upto)).find_map(Result::transpose);
+            if self.0.is_current(&view) {
+                return Ok(found.transpose()?.and_then(|item| item.value));
+            }
+        }
     }
 
-    /// The first key at or above `from` of a result of `group`, also one that is removed, or not sealed yet.
-    pub fn result_from(&self, group: &Group, from: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let (shared, Some(view)) = (&*self.0, self.0.view(group)) else { return Ok(None) };
-        let Some(found) = shared.disk.key_from(&keys::results_from(view.id, from), 5)? else { return Ok(None) };
-        match keys::result_parts(&found) {
-            Some((_, key, _)) => Ok(Some(key)),
-            None => Err(shared.disk.damaged(keys::describe(&found))),
+    /// A walk over the group's sealed results from the key `from` on.
+    pub fn results(&self, group: &Group, from: &[u8]) -> Result<ResultsWalk, StoreError> {
+        loop {
+            let view = self.0.results_view(group);
+            let cursor = |run: &Run| self.0.seek(view.id, run, from);
+            let cursors = view.runs.iter().rev().map(cursor).collect::<Result<Vec<_>, _>>();
+            if self.0.is_current(&view) {
+                return Ok(ResultsWalk { shared: Arc::clone(&self.0), cursors: cursors?, view });
+            }
         }
     }
 }
 
-/// The results that a group has in a seal.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    /// The first of those that are in no record yet.
-    first: Seq,
-    keys: Keys,
-    /// Records so far.
-    records: u32,
+/// A walk over the results of a group, key after key.
+pub struct ResultsWalk {
+    shared: Arc<Shared>,
+    view: View,
+    /// By run, the newest first; none where it has ended.
+    cursors: Vec<Option<Cursor>>,
 }
 
-impl Written {
-    /// Puts the results of batch `seq` of group `id` among the writes; how many they are.
-    pub fn put(&mut self, id: u32, seq: Seq, results: &[u8], writes: &mut Writes) -> Result<u64, CodecError> {
-        let mut count = 0;
-        for put in puts::each(results) {
-            let put = put?;
-            let key = keys::result(id, put.key, seq);
-            disk::put(writes, &key, &puts::encode_result(&key, put.value));
-            if self.keys.len() + put.key.len() + OVERHEAD > MAX_SINGLE {
-                self.finish(id, writes);
-            }
-            if self.keys.len() == 0 {
-                self.first = seq;
-            }
-            self.keys.push(seq.as_u64(), put.key);
-            count += 1;
-        }
-        Ok(count)
+/// A place in a run.
+struct Cursor {
+    block: Block,
+    /// In the block, always within it.
+    at: usize,
+}
+
+impl Cursor {
+    fn key(&self) -> &[u8] {
+        self.block.items[self.at].key()
+    }
+}
+
+impl ResultsWalk {
+    /// Whether all that is sealed is still what it walks over: what it said before is right only if so.
+    pub fn is_current(&self) -> bool {
+        self.shared.is_current(&self.view)
     }
 
-    /// Puts what is in no record yet among the writes. A record is one value: it is there whole, or not at all.
-    pub fn finish(&mut self, id: u32, writes: &mut Writes) {
-        let keys = std::mem::take(&mut self.keys);
-        if keys.len() > 0 {
-            disk::put(writes, &keys::result_keys(id, self.first, self.records), &puts::encode_keys(&keys));
-            self.records += 1;
+    /// The next key at which any batch put or removed a result.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.cursors.iter().flatten().map(Cursor::key).min()
+    }
+
+    /// The result there after the last batch at or before `upto`.
+    pub fn value(&self, upto: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(key) = self.key() else { return Ok(None) };
+        for (cursor, run) in self.cursors.iter().zip(self.view.runs.iter().rev()) {
+            let Some(cursor) = cursor.as_ref().filter(|cursor| cursor.key() == key) else { continue };
+            let own = cursor.block.items[cursor.at..].iter().take_while(|item| item.key() == key);
+            let found = match own.clone().find(|item| item.seq() <= upto) {
+                Some(item) => Some(item.clone()),
+                // There may be older ones of it in the next block.
+                None => match &cursor.block.next {
+                    Some((next, _)) if next == key => self.shared.find(self.view.id, run, key, upto)?,
+                    _ => None,
+                },
+            };
+            if let Some(item) = found {
+                return Ok(item.value);
+            }
         }
+        Ok(None)
+    }
+
+    /// Goes on to the key after that.
+    pub fn advance(&mut self) -> Result<(), StoreError> {
+        let Some(key) = self.key().map(<[u8]>::to_vec) else { return Ok(()) };
+        for (slot, run) in self.cursors.iter_mut().zip(self.view.runs.iter().rev()) {
+            let Some(cursor) = slot.as_mut().filter(|cursor| cursor.key() == key) else { continue };
+            cursor.at = cursor.block.items.partition_point(|item| item.key() <= key.as_slice());
+            if cursor.at == cursor.block.items.len() {
+                *slot = match cursor.block.next.take() {
+                    None => None,
+                    Some((next, _)) if next == key => {
+                        self.shared.seek(self.view.id, run, &[&key[..], &[0]].concat())?
+                    }
+                    Some(next) => Some(Cursor { block: self.shared.result_block(self.view.id, run, &next)?, at: 0 }),
+                };
+            }
+        }
+        Ok(())
     }
 }
 
 impl Shared {
-    /// Adds to `data` the removal of all results of group `id` beyond `sealed`, and to `index` that of the records that
-    /// tell which they are: those go last.
-    pub(super) fn sweep_results(
-        &self,
-        id: u32,
-        sealed: Seq,
-        data: &mut Writes,
-        index: &mut Writes,
-    ) -> Result<(), StoreError> {
-        let disk = &self.disk;
-        let beyond = keys::result_keys(id, sealed.next(), 0)..keys::result_keys(id, Seq::MAX, u32::MAX);
-        disk.each_key(beyond, &mut |listed| {
-            index.insert(listed.to_vec(), None);
-            for key in self.listed(listed)? {
-                disk.each_key(key.clone()..keys::piece(&key, keys::Piece::MAX), &mut |piece| {
-                    data.insert(piece.to_vec(), None);
-                    Ok(())
-                })?;
-            }
-            Ok(())
-        })
+    /// Of a group without results there is nothing to see.
+    fn results_view(&self, group: &Group) -> View {
+        let id = self.names().groups.id(group).unwrap_or_default();
+        let published = self.published();
+        View { id, seal: published.sealed.seal, runs: published.runs.get(&id).cloned().unwrap_or_default() }
     }
 
-    /// The keys of the results that the record at `key` lists.
-    pub(super) fn listed(&self, key: &[u8]) -> Result<Vec<Vec<u8>>, StoreError> {
-        let bytes = self.disk.get(key)?.unwrap_or_default();
-        let listed = puts::decode_keys(&bytes).map_err(|e| self.disk.codec_error(key, e))?;
-        let group = keys::result_keys_group(key).ok_or_else(|| self.disk.damaged(keys::describe(key)))?;
-        let of = |(seq, key): (u64, Vec<u8>)| keys::result(group, &key, Seq::try_from(seq).unwrap_or(Seq::MAX));
-        Ok(listed.into_iter().map(of).collect())
+    /// Whether no seal became valid since: until then no run goes.
+    fn is_current(&self, view: &View) -> bool {
+        self.published().sealed.seal == view.seal
+    }
+
+    /// The block of `run` in which `place`, not before its begin, stands or would stand.
+    fn result_block(&self, id: u32, run: &Run, place: &Place) -> Result<Block, StoreError> {
+        let (key, Reverse(seq)) = place;
+        // At or below that place: no record has so many pieces.
+        let end = keys::piece(&keys::result(id, run.seal, key, *seq), keys::Piece::MAX);
+        let missing = || {
+            let place = keys::describe(&keys::result(id, run.seal, key, *seq));
+            self.disk.damaged(format!("{place}: the block that would hold it is missing"))
+        };
+        let (under, bytes) = self.disk.record_before(&end, keys::RUN_PREFIX)?.ok_or_else(missing)?;
+        let block = results::decode(&under, &bytes).map_err(|e| self.disk.codec_error(&under, e))?;
+        if block.next.as_ref().is_some_and(|next| next <= place) {
+            return Err(missing());
+        }
+        Ok(block)
+    }
+
+    /// The newest result under `key` in the run at or before `upto`.
+    fn find(&self, id: u32, run: &Run, key: &[u8], upto: Seq) -> Result<Option<Item>, StoreError> {
+        let place = (key.to_vec(), Reverse(upto));
+        let found = self.cursor(id, run, &place)?;
+        Ok(found.map(|mut cursor| cursor.block.items.swap_remove(cursor.at)).filter(|item| item.key() == key))
+    }
+
+    /// The first key of the run at or above `from`.
+    fn seek(&self, id: u32, run: &Run, from: &[u8]) -> Result<Option<Cursor>, StoreError> {
+        self.cursor(id, run, &(from.to_vec(), Reverse(Seq::MAX)))
+    }
+
+    /// The first result of the run at or after `place`; none past its end.
+    fn cursor(&self, id: u32, run: &Run, place: &Place) -> Result<Option<Cursor>, StoreError> {
+        let block = self.result_block(id, run, place.max(&run.begin))?;
+        let at = block.items.partition_point(|item| item.place < *place);
+        match (at < block.items.len(), &block.next) {
+            (true, _) => Ok(Some(Cursor { block, at })),
+            (false, Some(next)) => Ok(Some(Cursor { block: self.result_block(id, run, next)?, at: 0 })),
+            (false, None) => Ok(None),
+        }
+    }
+
+    /// Visits all results of a run, in order; as many as it is known to hold.
+    pub(super) fn each_result(
+        &self,
+        id: u32,
+        run: &Run,
+        visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let (mut next, mut count) = (Some(run.begin.clone()), 0);
+        while let Some(place) = next {
+            let block = self.result_block(id, run, &place)?;
+            if block.items.first().is_none_or(|item| item.place != place) {
+                let place = keys::describe(&keys::result(id, run.seal, &place.0, place.1.0));
+                return Err(self.disk.damaged(format!("{place} is missing")));
+            }
+            for item in block.items {
+                count += 1;
+                if visit(item).is_break() {
+                    return Ok(());
+                }
+            }
+            next = block.next;
+        }
+        match count == run.puts {
+            true => Ok(()),
+            false => Err(self.disk.damaged(format!(
+                "{count} results of group {id} in the run of seal {} instead of {}",
+                run.seal, run.puts
+            ))),
+        }
+    }
+
+    /// Adds to `writes` the removal of each run that is not listed: of a seal that was torn, or taken into a later one.
+    pub(super) fn sweep_runs(&self, writes: &mut Writes) -> Result<(), StoreError> {
+        let mut from = vec![b'r'];
+        while let Some(key) = self.disk.key_from(&from, 1)? {
+            let (group, run) = keys::run_of(&key).ok_or_else(|| self.disk.damaged(keys::describe(&key)))?;
+            let all = keys::run(group, run);
+            from.clone_from(&all.end);
+            let listed =
+                self.published().runs.get(&group).is_some_and(|runs| runs.iter().any(|known| known.seal == run));
+            if !listed {
+                remove_run(&self.disk, group, run, writes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds to `writes` the removal of a run.
+fn remove_run(disk: &Disk, group: u32, run: u64, writes: &mut Writes) -> Result<(), StoreError> {
+    disk.each_key(keys::run(group, run), &mut |key| {
+        writes.insert(key.to_vec(), None);
+        Ok(())
+    })
+}
+
+/// The results that a group has in a seal, and the runs that it had before.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub runs: Vec<Run>,
+    items: Vec<Item>,
+}
+
+impl Written {
+    pub fn new(runs: Vec<Run>) -> Self {
+        Written { runs, items: Vec::new() }
+    }
+
+    /// Takes the results of batch `seq`.
+    pub fn take(&mut self, seq: Seq, results: &[u8]) -> Result<(), CodecError> {
+        for put in puts::each(results) {
+            let put = put?;
+            let place = (put.key.to_vec(), Reverse(seq));
+            self.items.push(Item { place, value: put.value.map(<[u8]>::to_vec) });
+        }
+        Ok(())
+    }
+
+    /// Puts what was taken among the writes of seal `seal`, as a run; and the removal of those that it takes the place of
+    /// among `later`, what is written once the seal is valid.
+    pub fn finish(
+        &mut self,
+        shared: &Shared,
+        id: u32,
+        seal: u64,
+        writes: &mut Writes,
+        later: &mut Writes,
+    ) -> Result<(), StoreError> {
+        let mut items = std::mem::take(&mut self.items);
+        let weigh = |items: &[Item]| items.iter().map(|item| item.weight() as u64).sum::<u64>();
+        let mut bytes = weigh(&items);
+        if items.is_empty() {
+            return Ok(());
+        }
+        let mut first = items[0].seq();
+        // Each is then at least twice as large as the next, or too large to be written again.
+        while let Some(run) = self.runs.pop_if(|run| run.bytes < 2 * bytes && run.bytes + bytes <= MAX_RUN) {
+            shared.each_result(id, &run, &mut |item| {
+                items.push(item);
+                ControlFlow::Continue(())
+            })?;
+            remove_run(&shared.disk, id, run.seal, later)?;
+            bytes += run.bytes;
+            first = run.first;
+        }
+        // A stable sort makes use of the parts that are in order.
+        items.sort_by(|a, b| a.place.cmp(&b.place));
+        self.runs.push(Run { seal, first, puts: items.len() as u64, bytes, begin: items[0].place.clone() });
+        let mut rest = &items[..];
+        while !rest.is_empty() {
+            let mut room = ROOM;
+            let fits = |item: &&Item| match room.checked_sub(item.weight()) {
+                Some(left) => {
+                    room = left;
+                    true
+                }
+                None => false,
+            };
+            // One that is too large for a value stands alone, in several.
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (block, after) = rest.split_at(count);
+            let under = keys::result(id, seal, block[0].key(), block[0].seq());
+            disk::put(writes, &under, &results::encode(&under, block, after.first().map(|next| &next.place)));
+            rest = after;
+        }
+        Ok(())
     }
 }

@@ -45,8 +45,7 @@ pub(super) struct Side {
     pub seal: Option<u64>,
     pub last_other: Seq,
     pub pace: Pace,
-    /// How many results it has put or removed, and those of this seal.
-    results: u64,
+    /// Its results: those of this seal, and where the others are.
     written: Written,
     /// What its blocks have read, without the waiting batches.
     pub reach: Reach,
@@ -157,8 +156,7 @@ impl Sealer {
         }
         self.state.apply(entry);
         side.touched = Some((entry.seq, entry.recorded_at));
-        side.results +=
-            side.written.put(id, entry.seq, results, &mut self.writes).map_err(|e| unstorable(&e.to_string()))?;
+        side.written.take(entry.seq, results).map_err(|e| unstorable(&e.to_string()))?;
         if batch.is_some() {
             let weight = pack::weight(entry);
             side.waiting.push(entry.clone());
@@ -365,10 +363,12 @@ impl Sealer {
         let before = self.shared.published().sealed;
         let seal = before.seal + 1;
         let mut old_states = Writes::new();
-        let mut heads = Vec::new();
+        let (mut heads, mut runs) = (Vec::new(), Vec::new());
         let touched = self.groups.iter().filter(|(_, side)| side.touched.is_some());
         for id in touched.map(|(id, _)| *id).collect::<Vec<_>>() {
             heads.push((id, self.seal_state(id, seal, &mut old_states)?));
+            let of_group = self.groups.get(&id).map(|side| &side.written.runs).filter(|runs| !runs.is_empty());
+            runs.extend(of_group.map(|runs| (id, runs.as_slice().into())));
         }
         let sealed = {
             let names = self.shared.names();
@@ -382,10 +382,9 @@ impl Sealer {
             }
         };
         let disk = &self.shared.disk;
-        // The index goes first: it tells a sweep which groups a torn seal may have touched; then which results of them.
+        // The index goes first: it tells a sweep which groups a torn seal may have touched.
         let mut rest = std::mem::take(&mut self.writes);
         disk.write("seal: index", split_off(&mut rest, b'q'))?;
-        disk.write("seal: result keys", split_off(&mut rest, b'k'))?;
         disk.write("seal: names", split_off(&mut rest, b'd'))?;
         disk.write("seal: data", rest)?;
         let mut valid = Writes::new();
@@ -396,13 +395,15 @@ impl Sealer {
             let mut published = self.shared.published_mut();
             published.sealed = sealed;
             published.heads.extend(heads);
+            published.runs.extend(runs);
         }
         disk.write("seal: old states", old_states)?;
         self.poisoned = false;
         Ok(sealed.seq)
     }
 
-    /// Writes the group's state under the number of this seal; the one before goes once this seal is valid.
+    /// Writes the group's results and state under the number of this seal; what they take the place of goes once this seal
+    /// is valid.
     fn seal_state(&mut self, id: u32, seal: u64, old_states: &mut Writes) -> Result<Head, StoreError> {
         let shared = Arc::clone(&self.shared);
         let state: GroupState =
@@ -411,7 +412,7 @@ impl Sealer {
             return Ok(Head::default());
         };
         side.touched = None;
-        std::mem::take(&mut side.written).finish(id, &mut self.writes);
+        side.written.finish(&shared, id, seal, &mut self.writes, old_states)?;
         if let Some(old) = side.seal.replace(seal) {
             let (from, to) = (keys::state(id, old), keys::state(id, old + 1));
             shared.disk.each_key(from..to, &mut |key| {
@@ -421,7 +422,7 @@ impl Sealer {
         }
         let head = Head { last_batch: state.positions.batch.as_u64(), last_other: side.last_other };
         let (last_other, pace, reach) = (side.last_other, side.pace, side.reach.clone());
-        let record = SealedGroup { id, state, last_other, pace, results: side.results, reach };
+        let record = SealedGroup { id, state, last_other, pace, runs: side.written.runs.clone(), reach };
         self.put_value(keys::state(id, seal), &record)?;
         Ok(head)
     }
@@ -429,9 +430,9 @@ impl Sealer {
 
 impl Side {
     pub(super) fn sealed(seal: u64, record: &SealedGroup) -> Side {
-        let SealedGroup { last_other, pace, results, .. } = *record;
-        let reach = record.reach.clone();
-        Side { seal: Some(seal), last_other, pace, results, reach, scale: 1.0, ..Side::default() }
+        let SealedGroup { last_other, pace, .. } = *record;
+        let (written, reach) = (Written::new(record.runs.clone()), record.reach.clone());
+        Side { seal: Some(seal), last_other, pace, written, reach, scale: 1.0, ..Side::default() }
     }
 }
 

@@ -28,10 +28,13 @@ pub fn open(disk: Disk) -> Result<(Store, Sealer), StoreError> {
     let names = Names::load(&disk, &sealed)?;
     let (states, stale) = load_states(&disk, &sealed)?;
     let mut state = State { seq: sealed.seq, recorded_at: sealed.recorded_at, ..State::default() };
-    let (mut heads, mut sides) = (HashMap::new(), HashMap::new());
+    let (mut heads, mut runs, mut sides) = (HashMap::new(), HashMap::new(), HashMap::new());
     for (id, (seal, record)) in states {
         let last_batch = record.state.positions.batch.as_u64();
         heads.insert(id, Head { last_batch, last_other: record.last_other });
+        if !record.runs.is_empty() {
+            runs.insert(id, record.runs.as_slice().into());
+        }
         sides.insert(id, Side::sealed(seal, &record));
         match names.groups.name(id) {
             Some(group) => drop(state.groups.insert(group.clone(), record.state)),
@@ -39,7 +42,7 @@ pub fn open(disk: Disk) -> Result<(Store, Sealer), StoreError> {
             None => return Err(disk.damaged(format!("the name of group {id} is missing"))),
         }
     }
-    let published = RwLock::new(Published { sealed, heads });
+    let published = RwLock::new(Published { sealed, heads, runs });
     let shared = Arc::new(Shared { disk, names: RwLock::new(names), published });
     sweep(&shared, sealed, stale)?;
     Ok((Store(Arc::clone(&shared)), Sealer::new(shared, state, sides)))
@@ -105,8 +108,8 @@ fn sweep(shared: &Shared, sealed: Sealed, stale: Writes) -> Result<(), StoreErro
     let mut data = stale;
     for id in touched {
         sweep_group(shared, id, sealed, &mut data)?;
-        shared.sweep_results(id, sealed.seq, &mut data, &mut index)?;
     }
+    shared.sweep_runs(&mut data)?;
     disk.write("sweep: data", data)?;
     disk.write("sweep: index", index)
 }

@@ -1,14 +1,14 @@
 //! Reading everything, to know that it can be read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use super::error::StoreError;
-use super::records::{Reach, SealedGroup};
+use super::records::{Reach, Run, SealedGroup};
 use super::{Order, Shared, Store, View, keys};
 use crate::entry::{Body, Entry};
 use crate::journal::codec::spans::Span;
-use crate::journal::codec::{Topic, block, puts, snapshot};
+use crate::journal::codec::{Topic, block, snapshot};
 use crate::offset::{Group, Seq};
 use crate::positions::State;
 
@@ -49,16 +49,16 @@ impl Store {
             }
             let record = shared.disk.key_before(&keys::state(id, sealed.seal + 1), 5)?;
             let record = record.map(|key| shared.disk.value::<SealedGroup>(&key)).transpose()?.flatten();
-            let results = record.as_ref().map(|record| record.results);
+            let runs = record.as_ref().map(|record| record.runs.clone()).unwrap_or_default();
             if record.is_none_or(|record| record.state != *folded) && shared.published().sealed == sealed {
                 return Err(shared
                     .disk
                     .damaged(format!("the state of group {group} is not what its entries add up to")));
             }
-            let counted = shared.verify_results(id, sealed.seq)?;
-            if results.is_some_and(|results| results != counted) && shared.published().sealed == sealed {
-                let why = format!("group {group} has {counted} results instead of {}", results.unwrap_or_default());
-                return Err(shared.disk.damaged(why));
+            if let Err(error) = shared.verify_results(id, &runs)
+                && shared.published().sealed == sealed
+            {
+                return Err(error);
             }
         }
         Ok(())
@@ -71,29 +71,26 @@ impl Shared {
         id.ok_or_else(|| self.disk.damaged(format!("the name of group {group} is missing")))
     }
 
-    /// Reads all results of a group up to `sealed`; how many they are. Those that are there are those that are listed.
-    fn verify_results(&self, id: u32, sealed: Seq) -> Result<u64, StoreError> {
+    /// Reads all results of a group: each run holds what it says, of batches that no other one has results of, and there
+    /// are no others.
+    fn verify_results(&self, id: u32, runs: &[Run]) -> Result<(), StoreError> {
         let disk = &self.disk;
-        let mut listed = BTreeSet::new();
-        let lists = keys::result_keys(id, Seq::ZERO, 0)..keys::result_keys(id, sealed.next(), 0);
-        disk.each_key(lists, &mut |key| {
-            listed.extend(self.listed(key)?);
-            Ok(())
-        })?;
-        for key in &listed {
-            let bytes = disk.get(key)?.ok_or_else(|| disk.damaged(format!("{} is missing", keys::describe(key))))?;
-            puts::decode_result(key, &bytes).map_err(|e| disk.codec_error(key, e))?;
-        }
-        let mut end = keys::results_from(id, &[]);
-        end.extend([0xff; 300]);
-        disk.each_key(keys::results_from(id, &[])..end, &mut |key| {
-            let seq = keys::result_parts(key).map(|(_, _, seq)| seq).unwrap_or_default();
-            match seq > sealed.as_u64() || listed.contains(&keys::piece(key, 0)) {
-                true => Ok(()),
-                false => Err(disk.damaged(format!("{} is in no list", keys::describe(key)))),
+        let mut end = Seq::ZERO;
+        for run in runs {
+            let (mut first, mut last) = (Seq::MAX, Seq::ZERO);
+            self.each_result(id, run, &mut |item| {
+                (first, last) = (first.min(item.seq()), last.max(item.seq()));
+                ControlFlow::Continue(())
+            })?;
+            if first != run.first || first <= end {
+                return Err(disk.damaged(format!("results of group {id} from seq {first} on, not {}", run.first)));
             }
-        })?;
-        Ok(listed.len() as u64)
+            end = last;
+        }
+        disk.each_key(keys::run(id, 0).start..keys::run(id, u64::MAX - 1).end, &mut |key| {
+            let listed = keys::run_of(key).is_some_and(|(_, seal)| runs.iter().any(|run| run.seal == seal));
+            if listed { Ok(()) } else { Err(disk.damaged(format!("{} is in no list", keys::describe(key)))) }
+        })
     }
 
     /// Compares what each block says that it read with its batches, and with those before it.

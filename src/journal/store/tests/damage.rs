@@ -96,12 +96,6 @@ fn results(store: &Store, entries: &[Entry]) -> Option<StoreError> {
     found
 }
 
-/// Whether a look at everything finds an error.
-fn verify_errs(dir: &Path) -> bool {
-    let opened = super::super::open(dir, StoreOptions::default());
-    opened.map_or(true, |(store, _sealer)| store.verify().is_err())
-}
-
 #[test]
 fn no_damage_is_a_wrong_answer() {
     let dir = tempfile::tempdir().unwrap();
@@ -141,25 +135,15 @@ fn no_damage_is_a_wrong_answer() {
             let mut flipped = value.to_vec();
             flipped[at] ^= 0x10;
             change(&|db| drop(db.insert(&key, flipped.as_slice()).unwrap()));
-            if key[0] == b'k' {
-                assert!(verify_errs(dir.path()), "{key:?} flipped at {at}");
-                continue;
-            }
             // A snapshot that nobody asked for may be wrong unnoticed; here every seq of group 1 is asked for.
             let needed = key[0] != b'p' || key[4] == 1;
             assert!(errs(dir.path(), &writer.entries) || !needed, "{key:?} flipped at {at}");
         }
         change(&|db| drop(db.remove(&key).unwrap()));
-        if matches!(key[0], b'k' | b'r') {
-            // A result that is missing can't be told from one that never was: only a look at all finds it.
-            assert!(verify_errs(dir.path()), "{key:?} removed");
-            change(&|db| drop(db.insert(&key, &value).unwrap()));
-            continue;
-        }
         // Without a snapshot the fold only takes longer.
         assert!(errs(dir.path(), &writer.entries) || key[0] == b'p', "{key:?} removed");
         change(&|db| drop(db.insert(&key, &value).unwrap()));
     }
     assert!(!errs(dir.path(), &writer.entries));
-    assert_eq!(kinds.keys().copied().collect::<Vec<_>>(), *b"bdkmpqrsx");
+    assert_eq!(kinds.keys().copied().collect::<Vec<_>>(), *b"bdmpqrsx");
 }

@@ -124,13 +124,18 @@ pub fn check_results(store: &Store, entries: &[Entry], of: &Group) {
             assert_eq!(store.result(of, key, entry.seq).unwrap(), expected, "{of} {key:?} as of {}", entry.seq);
         }
     }
-    let (mut keys, mut from) = (Vec::new(), Vec::new());
-    while let Some(key) = store.result_from(of, &from).unwrap() {
-        assert_eq!(store.result(of, &key, Seq::MAX).unwrap(), folded[&key]);
-        from = [&key[..], &[0]].concat();
-        keys.push(key);
+    // All of them in order, from each of some keys on, and as of the middle.
+    let middle = entries.get(entries.len() / 2).map_or(Seq::MAX, |entry| entry.seq);
+    for from in [&b""[..], b"a\0", b"b", &[0xff; 255]] {
+        let mut walk = store.results(of, from).unwrap();
+        for (key, value) in folded.range(from.to_vec()..) {
+            assert_eq!((walk.key(), walk.value(Seq::MAX).unwrap()), (Some(&key[..]), value.clone()));
+            assert_eq!(walk.value(middle).unwrap(), store.result(of, key, middle).unwrap());
+            walk.advance().unwrap();
+        }
+        assert_eq!(walk.key(), None);
+        assert!(walk.is_current());
     }
-    assert_eq!(keys, folded.into_keys().collect::<Vec<_>>());
 }
 
 /// Plays a script, sealing and reopening as it says; what is not sealed when it reopens is pushed again.
