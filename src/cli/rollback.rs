@@ -65,7 +65,11 @@ pub struct Rollback {
     #[arg(long, help_heading = "What may happen")]
     hold: bool,
     /// Print the plan as kafka-consumer-groups takes it: topic,partition,offset, where each partition would go
-    #[arg(long, conflicts_with_all = ["execute", "output"], help_heading = "Execution")]
+    #[arg(
+        long,
+        conflicts_with_all = ["execute", "reason", "actor", "plan", "yes", "output"],
+        help_heading = "Execution"
+    )]
     export: bool,
     /// Do it; on a terminal the plan is shown first, and asked about
     #[arg(long, requires = "reason", help_heading = "Execution")]
@@ -85,7 +89,10 @@ pub struct Rollback {
     /// Set Kafka's committed offsets for a rollback again, by the seq of its entry; nothing else is done
     #[arg(
         long,
-        conflicts_with_all = ["target", "topic", "kafka", "hold", "execute", "allow_clamp", "leave_unmovable", "unchecked"],
+        conflicts_with_all = [
+            "target", "before", "after", "topic", "allow_clamp", "leave_unmovable", "unchecked", "kafka", "hold",
+            "export", "execute", "reason", "actor", "plan", "yes"
+        ],
         value_name = "SEQ",
         help_heading = "Execution"
     )]
@@ -115,7 +122,7 @@ impl Rollback {
         let needs = Needs { kafka: Some(&self.client), unchecked: body.unchecked, ..Needs::default() };
         let seat = Seat::take(&self.place, &needs)?;
         let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
-        match self.reason {
+        match self.reason.filter(|_| self.execute) {
             None if self.export => steps.export(&body),
             None => steps.plan(&body),
             Some(reason) => steps.execute(body, agreed, opening::actor(self.actor), reason),
