@@ -40,7 +40,7 @@ fn colours_are_for_terminals_that_want_them() {
 fn a_long_wait_is_counted_on_a_terminal_and_logged_once_elsewhere() {
     let program = Program::new("127.0.0.1:1");
     journal_of(&program, 1);
-    let words = ["rollback", "g", "--to-earliest", "-b", "127.0.0.1:1"];
+    let words = ["rollback", "g", "--to-batch", "1", "--before", "-b", "127.0.0.1:1"];
     let (shown, quiet, json, logged) = std::thread::scope(|scope| {
         // Each has a journal of its own, as they wait at the same time.
         let run = |more: &'static [&'static str]| {
@@ -59,6 +59,7 @@ fn a_long_wait_is_counted_on_a_terminal_and_logged_once_elsewhere() {
     let (_, end) = shown.rsplit_once("\r\x1b[K").expect("lines are erased");
     assert!(end.contains("error: ") || end.contains("error:\x1b"), "{shown:?}");
     assert!(!end.contains("waiting"), "{shown:?}");
+    assert!(end.contains("; --unchecked moves the group without asking"), "{shown:?}");
     assert!(!quiet.contains("waiting") && !json.contains("\x1b[K"), "{quiet:?} {json:?}");
     assert_eq!(logged.matches("waiting for an answer ...").count(), 1, "{logged}");
     assert!(!logged.contains('\r'), "{logged:?}");

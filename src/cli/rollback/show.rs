@@ -61,16 +61,6 @@ pub fn sentence(group: &Group, target: &str, plan: &PlanAnswer) -> String {
     )
 }
 
-/// Why a plan can't be executed: the first few partitions, a line each.
-pub fn why_not(plan: &PlanAnswer) -> String {
-    const SHOWN: usize = 3;
-    let shown: Vec<_> = plan.refusals.iter().take(SHOWN).map(|refusal| refusal.why.as_str()).collect();
-    match plan.refusals.len().saturating_sub(SHOWN) {
-        0 => shown.join("\n"),
-        more => format!("{}\nand {more} more", shown.join("\n")),
-    }
-}
-
 /// Where each partition would go, as Kafka's own tool writes and reads it; what can't be moved is left out, and said.
 pub fn csv(out: &mut Out, plan: &PlanAnswer) -> Result<(), Failure> {
     for partition in &plan.partitions {
