@@ -78,6 +78,9 @@ fn a_group_with_live_members_is_not_rolled_back_with_kafka() {
         assert!(err.contains("harness-member") && err.contains("45 s"), "{protocol}: {err}");
         let err = program.fails(4, &roll_back(&group, &kafka_too));
         assert!(err.contains("harness-member"), "{protocol}: {err}");
+        // Also where the group is already.
+        let err = program.fails(4, &roll_back(&group, &["--to-offset", "10", "--kafka", "--hold"]));
+        assert!(err.contains("harness-member"), "{protocol}: {err}");
         assert_eq!(program.lines(&["entries", &group]).len(), before, "nothing is journaled");
         assert_eq!(kafka.committed(&group, &topic, 0), Some(10));
 
