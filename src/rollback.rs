@@ -216,7 +216,7 @@ pub struct Plan {
     /// Live members of the Kafka group whose offsets would be set; they are in the way. The pure decision asks nobody and
     /// says none.
     pub members: Vec<Member>,
-    /// Whether nothing would change. Executed it makes no entry.
+    /// Whether nothing would move. Executed it makes no entry, but for the hold that was asked for.
     pub nothing_to_do: bool,
     /// What to execute: the same, with targets that mean something else a moment later as offsets.
     pub execute: PlanRequest,

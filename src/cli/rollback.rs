@@ -247,7 +247,7 @@ impl Steps<'_> {
             Agreed::Any => self.show(&body)?.execute,
             Agreed::Asked => {
                 let plan = self.show(&body)?;
-                if !plan.nothing_to_do {
+                if !show::leaves_all(&plan) {
                     if self.format == NestedFormat::Json {
                         tracing::info!("{}", show::sentence(self.group, &self.target, &plan));
                     }
@@ -257,6 +257,7 @@ impl Steps<'_> {
                 plan.execute
             }
         };
+        let hold = body.hold;
         let ask = Ask::of(self.group, "/rollback").post(&ExecuteBody::new(body, actor, reason))?;
         let answer = match self.seat.ask(ask) {
             Ok(answer) => answer,
@@ -266,7 +267,7 @@ impl Steps<'_> {
         let executed: ExecutedAnswer = answer.read()?;
         match self.format {
             NestedFormat::Json => answer.print(self.out)?,
-            NestedFormat::Table => show::executed(self.out, self.group, &executed)?,
+            NestedFormat::Table => show::executed(self.out, self.group, &executed, hold)?,
         }
         match &executed.kafka {
             Some(set) => kafka_done(self.out, self.group, set),

@@ -49,7 +49,7 @@ const CLOCK_TOLERANCE_MS: u64 = 60_000;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
-    /// The entry; none if there was nothing to do. Where nothing moved and the group was put on hold, that one.
+    /// The entry of the move; none if nothing moved, also where the group was put on hold or Kafka was set all the same.
     pub seq: Option<Seq>,
     /// The group's epoch after it.
     pub epoch: Epoch,
@@ -170,10 +170,9 @@ pub fn execute(
                 let moved = executed(entries.first(), clock_uncertain);
                 return Ok(Executed { kafka: set(moved.seq), ..moved });
             }
-            Ok((held, Decided::NothingToDo(epoch))) => {
-                let seq = held.first().map(|entry| entry.seq);
+            Ok((_, Decided::NothingToDo(epoch))) => {
                 let moves = Vec::new();
-                return Ok(Executed { seq, epoch, repeated: false, moves, clock_uncertain, kafka: set(None) });
+                return Ok(Executed { seq: None, epoch, repeated: false, moves, clock_uncertain, kafka: set(None) });
             }
             // Its entry is published by now, as a decision is answered after all that it saw.
             Ok((_, Decided::Repeated(seq))) => {

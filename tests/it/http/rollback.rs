@@ -325,3 +325,20 @@ fn live_members_are_in_the_way_also_where_nothing_moves() {
     );
     assert_eq!(world.state().seq.as_u64(), 5, "an entry was made");
 }
+
+/// The entry of the hold is in the history; the answer's `seq` is that of a move, and there was none.
+#[test]
+fn a_hold_is_made_also_where_nothing_moves() {
+    check(
+        &World::scripted(),
+        &(TWO_BATCHES.to_owned()
+            + r#"
+        > POST /v1/groups/g/rollback {"to": {"batch": 2}, "hold": true, "actor": "ann", "reason": "why"}
+        200 {"seq": null, "epoch": "1", "repeated": false, "clock_uncertain": false, "partitions": [], "kafka": null}
+        > GET /v1/groups/g/entries?limit=1
+        200 {"entries": [{"seq": "6", "kind": "held", "actor": "ann", "reason": "why", "..": 0}], "..": 0}
+        > POST /v1/groups/g/rollback {"to": {"batch": 2}, "kafka": true, "actor": "ann", "reason": "why"}
+        200 {"seq": null, "kafka": {"of": null, "seq": null, "state": "done", "..": 0}, "..": 0}
+        "#),
+    );
+}
