@@ -11,8 +11,8 @@ fn on_terminal(program: &Program, words: &[&str], environment: &[(&str, &str)]) 
     typed(program, words, environment, "")
 }
 
-/// The same, where somebody has typed something.
-fn typed(program: &Program, words: &[&str], environment: &[(&str, &str)], keys: &str) -> String {
+/// Runs the program likewise, for somebody who types this.
+pub fn typed(program: &Program, words: &[&str], environment: &[(&str, &str)], keys: &str) -> String {
     const SPAWN: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
     command.args(["-c", SPAWN, env!("CARGO_BIN_EXE_tidelog")]).args(words).current_dir(program.path(""));
