@@ -216,7 +216,7 @@ pub struct Plan {
     /// Live members of the Kafka group whose offsets would be set; they are in the way. The pure decision asks nobody and
     /// says none.
     pub members: Vec<Member>,
-    /// Whether nothing would change. Executed it makes no entry.
+    /// Whether nothing would move. Executed it makes no entry, but for the hold that was asked for.
     pub nothing_to_do: bool,
     /// What to execute: the same, with targets that mean something else a moment later as offsets.
     pub execute: PlanRequest,
@@ -233,12 +233,7 @@ impl Plan {
 
     /// Why it can't be executed, for a person: the first few partitions, a line each.
     pub fn why_not(&self) -> String {
-        const SHOWN: usize = 3;
-        let shown: Vec<_> = self.refusals.iter().take(SHOWN).map(|refusal| refusal.why.as_str()).collect();
-        match self.refusals.len().saturating_sub(SHOWN) {
-            0 => shown.join("\n"),
-            more => format!("{}\nand {more} more", shown.join("\n")),
-        }
+        few(self.refusals.iter().map(|refusal| refusal.why.clone()))
     }
 
     /// The sums over its partitions.
@@ -263,6 +258,16 @@ impl Plan {
             execute: to_execute(request, meaning, steps),
             clock_uncertain: false,
         }
+    }
+}
+
+/// The first few of these reasons, a line each, and how many more there are.
+pub(crate) fn few(mut whys: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<_> = whys.by_ref().take(SHOWN).collect();
+    match whys.len() {
+        0 => shown.join("\n"),
+        more => format!("{}\nand {more} more", shown.join("\n")),
     }
 }
 

@@ -13,9 +13,9 @@ use crate::cli::exit::Failure;
 use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::output::Out;
-use crate::cli::seat::{Answer, Ask, Needs, PlaceArgs, Problem, Seat};
+use crate::cli::seat::{Answer, Ask, Needs, PlaceArgs, Problem, Seat, in_flags};
 use crate::offset::{Group, Seq};
-use crate::rollback::{PlanRequest, Scope};
+use crate::rollback::{self, PlanRequest, Scope};
 use crate::wire::{
     EntriesAnswer, ExecuteBody, ExecutedAnswer, KafkaAnswer, KafkaBody, KafkaWord, PlanAnswer, RollbackBody,
 };
@@ -65,7 +65,11 @@ pub struct Rollback {
     #[arg(long, help_heading = "What may happen")]
     hold: bool,
     /// Print the plan as kafka-consumer-groups takes it: topic,partition,offset, where each partition would go
-    #[arg(long, conflicts_with_all = ["execute", "output"], help_heading = "Execution")]
+    #[arg(
+        long,
+        conflicts_with_all = ["execute", "reason", "actor", "plan", "yes", "output"],
+        help_heading = "Execution"
+    )]
     export: bool,
     /// Do it; on a terminal the plan is shown first, and asked about
     #[arg(long, requires = "reason", help_heading = "Execution")]
@@ -85,7 +89,10 @@ pub struct Rollback {
     /// Set Kafka's committed offsets for a rollback again, by the seq of its entry; nothing else is done
     #[arg(
         long,
-        conflicts_with_all = ["target", "topic", "kafka", "hold", "execute", "allow_clamp", "leave_unmovable", "unchecked"],
+        conflicts_with_all = [
+            "target", "before", "after", "topic", "allow_clamp", "leave_unmovable", "unchecked", "kafka", "hold",
+            "export", "execute", "reason", "actor", "plan", "yes"
+        ],
         value_name = "SEQ",
         help_heading = "Execution"
     )]
@@ -115,7 +122,7 @@ impl Rollback {
         let needs = Needs { kafka: Some(&self.client), unchecked: body.unchecked, ..Needs::default() };
         let seat = Seat::take(&self.place, &needs)?;
         let steps = Steps { out, group: &group, target, format: self.output.output, seat: &seat };
-        match self.reason {
+        match self.reason.filter(|_| self.execute) {
             None if self.export => steps.export(&body),
             None => steps.plan(&body),
             Some(reason) => steps.execute(body, agreed, opening::actor(self.actor), reason),
@@ -240,7 +247,7 @@ impl Steps<'_> {
             Agreed::Any => self.show(&body)?.execute,
             Agreed::Asked => {
                 let plan = self.show(&body)?;
-                if !plan.nothing_to_do {
+                if !show::leaves_all(&plan) {
                     if self.format == NestedFormat::Json {
                         tracing::info!("{}", show::sentence(self.group, &self.target, &plan));
                     }
@@ -250,6 +257,7 @@ impl Steps<'_> {
                 plan.execute
             }
         };
+        let hold = body.hold;
         let ask = Ask::of(self.group, "/rollback").post(&ExecuteBody::new(body, actor, reason))?;
         let answer = match self.seat.ask(ask) {
             Ok(answer) => answer,
@@ -259,7 +267,7 @@ impl Steps<'_> {
         let executed: ExecutedAnswer = answer.read()?;
         match self.format {
             NestedFormat::Json => answer.print(self.out)?,
-            NestedFormat::Table => show::executed(self.out, self.group, &executed)?,
+            NestedFormat::Table => show::executed(self.out, self.group, &executed, hold)?,
         }
         match &executed.kafka {
             Some(set) => kafka_done(self.out, self.group, set),
@@ -301,7 +309,8 @@ impl Steps<'_> {
 }
 
 fn not_executable(plan: &PlanAnswer) -> Failure {
-    let why = format!("the plan can't be executed:\n{}", show::why_not(plan));
+    let why_not = rollback::few(plan.refusals.iter().map(|refusal| in_flags(&refusal.why)));
+    let why = format!("the plan can't be executed:\n{why_not}");
     if plan.members.is_empty() { Failure::Refused(why) } else { Failure::Conflict(why) }
 }
 

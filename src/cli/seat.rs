@@ -17,7 +17,7 @@ use clap::Args;
 
 pub use self::ask::{Answer, Ask};
 use self::here::Here;
-pub use self::problem::Problem;
+pub use self::problem::{Problem, in_flags};
 use self::there::There;
 use crate::broker::Broker;
 use crate::cli::exit::Failure;

@@ -49,7 +49,7 @@ const CLOCK_TOLERANCE_MS: u64 = 60_000;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
-    /// The entry; none if there was nothing to do. Where nothing moved and the group was put on hold, that one.
+    /// The entry of the move; none if nothing moved, also where the group was put on hold or Kafka was set all the same.
     pub seq: Option<Seq>,
     /// The group's epoch after it.
     pub epoch: Epoch,
@@ -59,7 +59,7 @@ pub struct Executed {
     pub moves: Vec<Move>,
     /// Whether the machine's clock and the journal's differ by over a minute.
     pub clock_uncertain: bool,
-    /// What setting Kafka's committed offsets came to, where that was asked for and something moved.
+    /// What setting Kafka's committed offsets came to, where that was asked for.
     pub kafka: Option<KafkaSet>,
 }
 
@@ -107,9 +107,6 @@ fn members(control: &Control, request: &PlanRequest, group: &GroupState) -> Resu
 impl Members {
     /// The plan with them in its way.
     fn in_the_way_of(&self, mut plan: Plan) -> Plan {
-        if plan.nothing_to_do {
-            return plan;
-        }
         let why = match self {
             Members::None => return plan,
             Members::Live(name, members) => {
@@ -125,7 +122,8 @@ impl Members {
 
 /// Executes `request`, which a plan gave to execute, with the plan's id; without one, whatever its plan is by now.
 ///
-/// A plan that was executed before answers with the first receipt; one that has nothing to do makes no entry.
+/// A plan that was executed before answers with the first receipt. One that has nothing to do moves nothing; if it asks for
+/// a hold, or for Kafka's committed offsets to be set, that is done all the same.
 pub fn execute(
     control: &Control,
     request: PlanRequest,
@@ -143,24 +141,21 @@ pub fn execute(
         }
         let asked = Asked::new(control, &request, &group)?;
         let members = members(control, &request, &group)?;
-        if !matches!(members, Members::None) {
-            let plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
-            if !plan.nothing_to_do {
-                let plan = Box::new(members.in_the_way_of(plan));
-                return Err(match members {
-                    Members::Live(..) => ExecuteError::Active(plan),
-                    Members::None | Members::Unknown(..) => ExecuteError::Refused(plan),
-                });
-            }
-        }
         let clock_uncertain =
             clock_uncertain(control, asked.meaning.moment().map(|moment| moment.seq)).map_err(PlanError::from)?;
         // All that is in scope, also what is there already: Kafka may have another offset for it.
-        let for_kafka = request.kafka.then(|| {
+        let mut for_kafka = None;
+        if request.kafka {
             let plan = rollback::plan(&request, &group, &asked.meaning, asked.looked.as_ref());
+            let in_the_way = |plan| Box::new(members.in_the_way_of(Plan { clock_uncertain, ..plan }));
+            match members {
+                Members::None => {}
+                Members::Live(..) => return Err(ExecuteError::Active(in_the_way(plan))),
+                Members::Unknown(..) => return Err(ExecuteError::Refused(in_the_way(plan))),
+            }
             let movable = plan.partitions.into_iter().filter(|planned| !planned.outcome.is_unmovable());
-            movable.map(|planned| planned.at).collect::<BTreeSet<_>>()
-        });
+            for_kafka = Some(movable.map(|planned| planned.at).collect::<BTreeSet<_>>());
+        }
         let set = |of| for_kafka.as_ref().map(|partitions| set_kafka(control, &request.group, partitions, of));
         let order = Order {
             request: request.clone(),
@@ -175,10 +170,9 @@ pub fn execute(
                 let moved = executed(entries.first(), clock_uncertain);
                 return Ok(Executed { kafka: set(moved.seq), ..moved });
             }
-            Ok((held, Decided::NothingToDo(epoch))) => {
-                let seq = held.first().map(|entry| entry.seq);
+            Ok((_, Decided::NothingToDo(epoch))) => {
                 let moves = Vec::new();
-                return Ok(Executed { seq, epoch, repeated: false, moves, clock_uncertain, kafka: set(None) });
+                return Ok(Executed { seq: None, epoch, repeated: false, moves, clock_uncertain, kafka: set(None) });
             }
             // Its entry is published by now, as a decision is answered after all that it saw.
             Ok((_, Decided::Repeated(seq))) => {

@@ -48,7 +48,7 @@ pub struct PlanAnswer {
     pub plan: String,
     /// Whether it can be executed.
     pub executable: bool,
-    /// Whether it would change nothing.
+    /// Whether nothing would move. A hold, and Kafka's committed offsets, are executed all the same.
     pub nothing_to_do: bool,
     /// Why it can't be executed.
     pub refusals: Vec<RefusalLine>,
@@ -220,7 +220,7 @@ impl From<&rollback::Planned> for PlannedLine {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutedAnswer {
-    /// The entry; null where there was nothing to do.
+    /// The entry of the move; null where nothing moved, also where the group was put on hold or Kafka was set all the same.
     pub seq: Option<Seq>,
     /// The group's epoch.
     pub epoch: Epoch,

@@ -92,10 +92,40 @@ fn a_file_that_is_wrong_is_refused_by_place_and_does_nothing() {
 fn an_export_is_csv_and_executes_nothing() {
     let program = Program::new("127.0.0.1:1");
     journal_of(&program, 1);
-    let refused = program.run(&["rollback", "g", "--to-latest", "--export", "--execute", "--reason", "x"]);
-    assert!(refused.code == 2 && refused.err.contains("--export"), "{refused:?}");
-    let refused = program.run(&["rollback", "g", "--to-offset", "1", "--export", "-o", "json"]);
-    assert!(refused.code == 2 && refused.err.contains("--export"), "{refused:?}");
+    let to = ["rollback", "g", "--to-offset", "1", "--unchecked"];
+    let (plan, before) = (text(&program.json(&to)["plan"]), program.kinds("g"));
+    for (flag, words) in [
+        ("--execute", &["--execute", "--reason", "x"][..]),
+        ("--reason", &["--reason", "x", "--plan", &plan]),
+        ("--plan", &["--plan", &plan]),
+        ("--actor", &["--actor", "me"]),
+        ("--yes", &["--yes"]),
+        ("--output", &["-o", "json"]),
+        ("--repeat-kafka", &["--repeat-kafka", "1"]),
+    ] {
+        let err = program.fails(2, &[&to[..], &["--export"], words].concat());
+        assert!(err.contains("cannot be used with") && err.contains(flag), "{words:?}: {err}");
+    }
+    assert_eq!(program.kinds("g"), before);
+}
+
+#[test]
+fn what_sets_kafka_again_takes_no_flag_that_it_would_not_heed() {
+    let program = Program::new("127.0.0.1:1");
+    journal_of(&program, 1);
+    for flag in [
+        &["--export"][..],
+        &["--before"],
+        &["--after"],
+        &["--hold"],
+        &["--reason", "x"],
+        &["--actor", "me"],
+        &["--plan", "p-0"],
+        &["--yes"],
+    ] {
+        let err = program.fails(2, &[&["rollback", "g", "--repeat-kafka", "1"], flag].concat());
+        assert!(err.contains("cannot be used with") && err.contains(flag[0]), "{flag:?}: {err}");
+    }
 }
 
 #[test]

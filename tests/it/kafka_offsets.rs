@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::cli_terminal::typed;
 use crate::kafka::TestKafka;
 use crate::program::{Http, Program, findings, free_address, text};
 use crate::wait::{DEADLINE, wait_for};
@@ -62,6 +63,12 @@ fn kafkas_own_tool_sees_what_the_journal_says() {
         (text(&entries[1]["kafka"]), &entries[0]["partitions"]),
         ("pending".into(), &done["kafka"]["partitions"])
     );
+    // A person is asked about it also where nothing moves.
+    let again =
+        ["rollback", &group, "-b", &kafka.brokers(), "--to-batch", "1", "--kafka", "--execute", "--reason", "x"];
+    let asked = typed(&program, &again, &[], "n\n");
+    let told = ["Nothing moves: ", "Kafka's committed offsets are set too", "Do this?", "declined"];
+    assert!(told.iter().all(|words| asked.contains(words)), "{asked}");
 }
 
 /// C03a, for both protocols.
@@ -77,6 +84,9 @@ fn a_group_with_live_members_is_not_rolled_back_with_kafka() {
         let err = program.fails(4, &[&["rollback", &group], &kafka_too[..]].concat());
         assert!(err.contains("harness-member") && err.contains("45 s"), "{protocol}: {err}");
         let err = program.fails(4, &roll_back(&group, &kafka_too));
+        assert!(err.contains("harness-member"), "{protocol}: {err}");
+        // Also where the group is already.
+        let err = program.fails(4, &roll_back(&group, &["--to-offset", "10", "--kafka", "--hold"]));
         assert!(err.contains("harness-member"), "{protocol}: {err}");
         assert_eq!(program.lines(&["entries", &group]).len(), before, "nothing is journaled");
         assert_eq!(kafka.committed(&group, &topic, 0), Some(10));

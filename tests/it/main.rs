@@ -8,6 +8,7 @@ mod cli;
 mod cli_consume;
 #[cfg(feature = "cli")]
 mod cli_offsets;
+mod cli_rollback;
 #[cfg(feature = "cli")]
 mod cli_server;
 #[cfg(feature = "cli")]

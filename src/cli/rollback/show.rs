@@ -1,5 +1,6 @@
 //! Plans and receipts for people: a sentence, then a table.
 
+use crate::cli::args::words_of;
 use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows, or_dash};
 use crate::cli::times;
@@ -29,9 +30,6 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &PlanAnswer) -> Re
         }
     }
     out.table(rows)?;
-    if plan.execute.kafka && plan.executable {
-        out.line("Kafka's committed offsets are set too: the Kafka group has no live members.")?;
-    }
     if plan.clock_uncertain {
         out.line(
             "The machine's clock and the journal's differ by over a minute: a batch number is surer than a time.",
@@ -40,35 +38,34 @@ pub fn plan(out: &mut Out, group: &Group, target: &str, plan: &PlanAnswer) -> Re
     Ok(())
 }
 
-/// What a plan does: its target on one line, what that costs on the next.
+/// Whether executing a plan changes nothing at all.
+pub fn leaves_all(plan: &PlanAnswer) -> bool {
+    plan.nothing_to_do && !plan.execute.hold && !plan.execute.kafka
+}
+
+/// What a plan does: its target on one line, what that costs on the next, and what it does besides.
 pub fn sentence(group: &Group, target: &str, plan: &PlanAnswer) -> String {
     let moment = plan.as_of.as_ref().map_or_else(String::new, |moment| {
         let recorded = times::with_distance(moment.recorded_at, times::now());
         format!("\nThat is batch {}, seq {}, recorded {recorded}.", moment.batch, moment.seq)
     });
     let begin = format!("Plan {} for group {group}: {target}.{moment}", plan.plan);
+    let does = |it: bool, what: &'static str| if it && plan.executable { what } else { "" };
+    let besides = does(plan.execute.hold, "\nThe group is on hold afterwards, until it is released.").to_owned()
+        + does(plan.execute.kafka, "\nKafka's committed offsets are set too: the Kafka group has no live members.");
     if plan.nothing_to_do && plan.executable {
+        let nothing = if leaves_all(plan) { "There is nothing to do" } else { "Nothing moves" };
         let stays = plan.partitions.iter().any(|partition| partition.outcome.is_unmovable());
         let why = if stays { "what could move is there already" } else { "it is there already" };
-        return format!("{begin}\nThere is nothing to do: {why}.");
+        return format!("{begin}\n{nothing}: {why}.{besides}");
     }
     let totals = &plan.totals;
     let moving = plan.partitions.iter().filter(|partition| partition.start != partition.position).count();
     let moves = if plan.executable { "It moves" } else { "It can't be executed as it is; it would move" };
     format!(
-        "{begin}\n{moves} {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.",
+        "{begin}\n{moves} {moving} of {} partitions: {} offsets are read again, {} skipped, {} no longer there.{besides}",
         totals.partitions.0, totals.replayed.0, totals.skipped.0, totals.lost.0
     )
-}
-
-/// Why a plan can't be executed: the first few partitions, a line each.
-pub fn why_not(plan: &PlanAnswer) -> String {
-    const SHOWN: usize = 3;
-    let shown: Vec<_> = plan.refusals.iter().take(SHOWN).map(|refusal| refusal.why.as_str()).collect();
-    match plan.refusals.len().saturating_sub(SHOWN) {
-        0 => shown.join("\n"),
-        more => format!("{}\nand {more} more", shown.join("\n")),
-    }
 }
 
 /// Where each partition would go, as Kafka's own tool writes and reads it; what can't be moved is left out, and said.
@@ -85,20 +82,31 @@ pub fn csv(out: &mut Out, plan: &PlanAnswer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What executing came to.
-pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer) -> Result<(), Failure> {
-    let Some(seq) = executed.seq else {
-        out.line(format!("Nothing to do: group {group} is there already."))?;
-        return executed.kafka.as_ref().map_or(Ok(()), |set| kafka(out, set));
+/// What executing came to; `hold` is whether the group was to be held.
+pub fn executed(out: &mut Out, group: &Group, executed: &ExecutedAnswer, hold: bool) -> Result<(), Failure> {
+    let moved = match executed.seq {
+        None => format!("Nothing moved: what could move of group {group} is there already"),
+        Some(seq) => {
+            let again = match executed.repeated {
+                true => "was moved by this plan before, and nothing was done now",
+                false => "is moved",
+            };
+            format!("Group {group} {again}: seq {seq}, epoch {}", executed.epoch)
+        }
     };
-    let again = if executed.repeated { "was moved by this plan before, and nothing was done now" } else { "is moved" };
-    out.line(format!("Group {group} {again}: seq {seq}, epoch {}.", executed.epoch))?;
-    let mut rows = Rows::new(&["topic", ">partition", ">old", ">new"]);
-    for moved in &executed.partitions {
-        let partition = moved.partition.to_string();
-        rows.push([moved.topic.to_string(), partition, or_dash(moved.old), or_dash(moved.new)]);
+    let held = match hold && !executed.repeated {
+        true => format!("; it is on hold until tidelog release {}", words_of(group)),
+        false => String::new(),
+    };
+    out.line(format!("{moved}{held}."))?;
+    if executed.seq.is_some() {
+        let mut rows = Rows::new(&["topic", ">partition", ">old", ">new"]);
+        for moved in &executed.partitions {
+            let partition = moved.partition.to_string();
+            rows.push([moved.topic.to_string(), partition, or_dash(moved.old), or_dash(moved.new)]);
+        }
+        out.table(rows)?;
     }
-    out.table(rows)?;
     executed.kafka.as_ref().map_or(Ok(()), |set| kafka(out, set))
 }
 

@@ -22,7 +22,7 @@ pub struct Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.detail)?;
+        f.write_str(&in_flags(&self.detail))?;
         match self.name() {
             "unauthorized" => f.write_str("; here that is --token-file, or TIDELOG_TOKEN"),
             _ => Ok(()),
@@ -53,6 +53,18 @@ impl Problem {
             "unknown-group" | "unknown-batch" | "unknown-topic" | "unknown-mark" | "before-history" => 8,
             _ => 1,
         }
+    }
+}
+
+/// A text of the API in the words of a command: where its last part names a field of the request as what would help, the
+/// flag.
+pub fn in_flags(text: &str) -> String {
+    let Some((why, help)) = text.rsplit_once("; ") else { return text.to_owned() };
+    match help.split_once(' ') {
+        Some((field @ ("allow_clamp" | "leave_unmovable" | "unchecked"), how)) => {
+            format!("{why}; --{} {how}", field.replace('_', "-"))
+        }
+        _ => text.to_owned(),
     }
 }
 

@@ -311,11 +311,13 @@ fn a_group_is_kept_stopped_also_where_nothing_moves() {
     let nothing = plan(&world.control, request).unwrap();
     assert!(nothing.nothing_to_do);
     let done = run(&world, &nothing).unwrap();
-    let held = world.control.journal.group(&world.group).unwrap().held.unwrap();
-    assert_eq!((Some(held.seq), done.moves.len()), (done.seq, 0));
+    let held = || world.control.journal.group(&world.group).unwrap().held.unwrap();
+    let first = held();
+    // The entry of the hold is none of a move.
+    assert_eq!((done.seq, done.moves.len(), first.actor.as_str()), (None, 0, "ann"));
     assert!(!world.commit_under(world.epoch(), "t", 300));
     // Again: it is there and stopped already.
-    assert_eq!(run(&world, &nothing).unwrap().seq, None);
+    assert_eq!((run(&world, &nothing).unwrap().seq, held()), (None, first));
 }
 
 #[test]

@@ -300,3 +300,45 @@ async fn without_a_plan_nothing_is_executed() {
     assert_eq!((answer.status, answer.json()["field"].clone()), (400, "plan".into()));
     assert_eq!(world.state(), before);
 }
+
+/// DESIGN 7: a group with live members makes the plan not executable, by name.
+#[test]
+fn live_members_are_in_the_way_also_where_nothing_moves() {
+    let world = World::scripted();
+    let live = r#"Kafka group g has live members: m (client client-m, host /127.0.0.1); stop them (one that was killed counts as live for 45 s)"#;
+    let refused = r#""executable": false, "nothing_to_do": true, "members": [{"member_id": "m", "..": 0}]"#;
+    check(
+        &world,
+        &(TWO_BATCHES.to_owned()
+            + &format!(
+                r#"
+        ! members m
+        > POST /v1/groups/g/rollback/plan {{"to": {{"batch": 2}}, "kafka": true, "hold": true}}
+        200 {{"plan": "$plan", {refused}, "refusals": [{{"topic": null, "partition": null, "outcome": null, "why": "{live}"}}], "..": 0}}
+        > POST /v1/groups/g/rollback {{"to": {{"batch": 2}}, "kafka": true, "hold": true, "plan": $plan, "actor": "ann", "reason": "why"}}
+        409 group-active {{"detail": "{live}", "members": [{{"member_id": "m", "..": 0}}], "plan": {{{refused}, "..": 0}}}}
+        ! members ?
+        > POST /v1/groups/g/rollback {{"to": {{"batch": 2}}, "kafka": true, "hold": true, "plan": $plan, "actor": "ann", "reason": "why"}}
+        409 refused {{"detail": "Kafka does not tell the members of group g: timed out", "..": 0}}
+        "#
+            )),
+    );
+    assert_eq!(world.state().seq.as_u64(), 5, "an entry was made");
+}
+
+/// The entry of the hold is in the history; the answer's `seq` is that of a move, and there was none.
+#[test]
+fn a_hold_is_made_also_where_nothing_moves() {
+    check(
+        &World::scripted(),
+        &(TWO_BATCHES.to_owned()
+            + r#"
+        > POST /v1/groups/g/rollback {"to": {"batch": 2}, "hold": true, "actor": "ann", "reason": "why"}
+        200 {"seq": null, "epoch": "1", "repeated": false, "clock_uncertain": false, "partitions": [], "kafka": null}
+        > GET /v1/groups/g/entries?limit=1
+        200 {"entries": [{"seq": "6", "kind": "held", "actor": "ann", "reason": "why", "..": 0}], "..": 0}
+        > POST /v1/groups/g/rollback {"to": {"batch": 2}, "kafka": true, "actor": "ann", "reason": "why"}
+        200 {"seq": null, "kafka": {"of": null, "seq": null, "state": "done", "..": 0}, "..": 0}
+        "#),
+    );
+}
