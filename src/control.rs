@@ -78,7 +78,8 @@ impl Control {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// All of what one call asks the broker.
+    /// What one call asks the broker. A rollback that sets Kafka's committed offsets has as much again to find out who is in
+    /// the Kafka group, and again to set them and read them back.
     pub deadline: Duration,
     /// Between the two looks that a correction needs.
     pub second_look: Duration,

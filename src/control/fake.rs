@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook};
+use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, Untold};
 use crate::commit::{Commit, Receipt};
 use crate::control::{Control, Limits, Mirror};
 use crate::entry::{Body, Correction, Draft, Move, TopicChange};
@@ -124,7 +124,7 @@ pub struct FakeBroker {
 /// What it holds of Kafka's own groups.
 pub struct FakeGroups {
     pub committed: BTreeMap<(String, TopicPartition), Offset>,
-    pub members: Seen<Vec<Member>>,
+    pub members: Result<Vec<Member>, Untold>,
     pub cluster_id: Seen<String>,
     /// Topics whose offsets it refuses to set.
     pub refuses: BTreeSet<TopicName>,
@@ -137,7 +137,7 @@ pub struct FakeGroups {
 impl Default for FakeGroups {
     fn default() -> Self {
         let (committed, refuses, writes) = Default::default();
-        let members = Seen::Known(Vec::new());
+        let members = Ok(Vec::new());
         FakeGroups { committed, members, cluster_id: Seen::Absent, refuses, writes, during: None }
     }
 }
@@ -254,7 +254,11 @@ impl Broker for FakeBroker {
         self.kafka.lock().unwrap().cluster_id.clone()
     }
 
-    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Result<Vec<Member>, Untold> {
         self.kafka.lock().unwrap().members.clone()
+    }
+
+    fn brokers(&self) -> &str {
+        "fake:9092"
     }
 }

@@ -145,7 +145,7 @@ impl Looks {
             let Some(name) = kafka_group else { return };
             let members = catch_unwind(AssertUnwindSafe(|| broker.members(&name, DEADLINE)));
             if let (Ok(members), Some(known)) = (members, looks.groups().get_mut(&group)) {
-                known.members = members.known().cloned();
+                known.members = members.ok();
             }
         });
         worth_it

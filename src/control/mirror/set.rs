@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use super::{check_cluster, lock};
-use crate::broker::{Broker, Member, Seen};
+use super::{check_cluster, left, lock};
+use crate::broker::{Broker, Member, Seen, Untold};
 use crate::control::Control;
 use crate::entry::{Body, Draft, Entry, KafkaOutcome};
 use crate::journal::{DecideError, ReadError, WriteError};
+use crate::message::{NAMED, few};
 use crate::offset::{Group, Invalid, Offset, Seq, TopicPartition};
-use crate::positions::State;
+use crate::positions::{GroupState, State};
 
 /// What setting Kafka's committed offsets came to.
 ///
@@ -80,7 +82,7 @@ pub enum SetError {
         /// Its members.
         members: Vec<Member>,
     },
-    /// Kafka did not tell the members.
+    /// Kafka does not tell the members.
     #[error("{}", unknown_text(kafka_group, why))]
     Unknown {
         /// The Kafka group.
@@ -91,6 +93,16 @@ pub enum SetError {
     /// The broker belongs to another cluster than the group.
     #[error("{0}")]
     OtherCluster(String),
+    /// The broker did not answer.
+    #[error("no answer from {brokers} within {deadline:?}: {why}")]
+    BrokerUnavailable {
+        /// Who was asked.
+        brokers: String,
+        /// For how long.
+        deadline: Duration,
+        /// In the words of the error.
+        why: String,
+    },
     /// History could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -99,15 +111,17 @@ pub enum SetError {
     Write(#[from] WriteError),
 }
 
+impl SetError {
+    pub(super) fn silent(broker: &dyn Broker, deadline: Duration, why: String) -> Self {
+        SetError::BrokerUnavailable { brokers: broker.brokers().to_owned(), deadline, why }
+    }
+}
+
 /// What to say of a Kafka group with live members.
 pub fn members_text(kafka_group: &str, members: &[Member]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<_> = members.iter().take(SHOWN).map(ToString::to_string).collect();
-    let more = members.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let members = few(members, NAMED, ", ");
     format!(
-        "Kafka group {kafka_group} has live members: {}{more}; stop them (one that was killed counts as live for 45 s)",
-        shown.join(", ")
+        "Kafka group {kafka_group} has live members: {members}; stop them (one that was killed counts as live for 45 s)"
     )
 }
 
@@ -142,14 +156,18 @@ pub fn set_positions(
     let (kafka_group, cluster_id) = control.journal.with_state(|state| followed(state, group))?;
     let broker =
         control.broker.clone().ok_or_else(|| Invalid::new("kafka", group, "needs a broker, and none is set"))?;
-    check_cluster(&*broker, cluster_id.as_deref(), control.limits.deadline).map_err(SetError::OtherCluster)?;
-    match broker.members(&kafka_group, control.limits.deadline) {
-        Seen::Known(members) if members.is_empty() => {}
-        Seen::Absent => {}
-        Seen::Known(members) => return Err(SetError::Active { kafka_group, members }),
-        Seen::Failed(why) => return Err(SetError::Unknown { kafka_group, why }),
+    let deadline = control.limits.deadline;
+    let until = Instant::now() + deadline;
+    check_cluster(&*broker, cluster_id.as_deref(), deadline)?;
+    match broker.members(&kafka_group, left(until)) {
+        Ok(members) if members.is_empty() => {}
+        Ok(members) => return Err(SetError::Active { kafka_group, members }),
+        Err(Untold::Silent(why)) => {
+            return Err(SetError::silent(&*broker, deadline, unknown_text(&kafka_group, &why)));
+        }
+        Err(Untold::Refused(why)) => return Err(SetError::Unknown { kafka_group, why }),
     }
-    let partitions = set(control, &*broker, group, &kafka_group, partitions);
+    let partitions = set(control, &*broker, group, &kafka_group, partitions, until);
     let done = |seq, partitions| KafkaSet { group: group.clone(), of, kafka_group: Some(kafka_group), seq, partitions };
     let Some(of) = of else { return Ok(done(None, partitions)) };
     let (name, outcomes) = (group.clone(), partitions.clone());
@@ -188,6 +206,7 @@ fn set(
     group: &Group,
     kafka_group: &str,
     partitions: &BTreeSet<TopicPartition>,
+    until: Instant,
 ) -> Vec<KafkaOutcome> {
     let follower = control.mirror.follower(group);
     let mut written = lock(&follower.turn);
@@ -198,8 +217,8 @@ fn set(
         let position = |at: &TopicPartition| Some(wanted(at)?.partitions.get(&at.partition)?.position);
         partitions.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
     });
-    let results = broker.commit(kafka_group, &offsets, control.limits.deadline);
-    let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), control.limits.deadline);
+    let results = broker.commit(kafka_group, &offsets, left(until));
+    let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), left(until));
     let outcome = |(at, wanted): (&TopicPartition, &Offset)| {
         let offset = held.get(at).and_then(|held| held.known().copied());
         let error = match (results.get(at), held.get(at)) {

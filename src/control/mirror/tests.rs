@@ -1,9 +1,11 @@
 //! What Kafka is told, and when, by a broker that says what it is told.
 
+mod elsewhere;
+
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::broker::{Member, Seen};
+use crate::broker::{Member, Seen, Untold};
 use crate::control::fake::World;
 use crate::control::{ExecuteError, SetError, StartError, StartRequest, execute, plan, retire, set_kafka, start};
 use crate::entry::Verdict;
@@ -48,9 +50,9 @@ fn writes(world: &World) -> Vec<Vec<u64>> {
     std::mem::take(&mut world.broker.kafka.lock().unwrap().writes)
 }
 
-fn member() -> Seen<Vec<Member>> {
+fn member() -> Result<Vec<Member>, Untold> {
     let named = |name: &str| name.to_owned();
-    Seen::Known(vec![Member { member_id: named("m-1"), client_id: named("c"), host: named("/h") }])
+    Ok(vec![Member { member_id: named("m-1"), client_id: named("c"), host: named("/h") }])
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn a_plan_with_nothing_to_do_is_done_whoever_is_in_the_kafka_group() {
     assert_eq!((done.seq, set.of, set.is_done()), (None, None, false));
     assert!(set.partitions[0].error.as_ref().is_some_and(|why| why.contains("m-1")), "{set:?}");
     // Nobody in the way: Kafka is set to where the group is, although that is no news to the journal.
-    world.broker.kafka.lock().unwrap().members = Seen::Known(Vec::new());
+    world.broker.kafka.lock().unwrap().members = Ok(Vec::new());
     let before = world.control.journal.with_state(|state| state.seq);
     let done = execute(&world.control, to(&world, 100), Some(&planned.id), "ann", "why").unwrap();
     assert!(done.kafka.is_some_and(|set| set.is_done()));
@@ -293,20 +295,23 @@ fn live_members_keep_a_plan_from_being_executed() {
     let world = world();
     let state = || world.control.journal.group(&world.group).unwrap();
     let before = state();
-    for (members, why) in [(member(), "m-1 (client c, host /h)"), (Seen::Failed("timed out".to_owned()), "timed out")] {
+    let refused = Err(Untold::Refused("not authorized".to_owned()));
+    for (members, why) in [(member(), "m-1 (client c, host /h)"), (refused.clone(), "not authorized")] {
         world.broker.kafka.lock().unwrap().members = members.clone();
         let planned = plan(&world.control, to(&world, 40)).unwrap();
         assert!(!planned.executable() && planned.why_not().contains(why), "{planned:?}");
         let error = execute(&world.control, to(&world, 40), Some(&planned.id), "ann", "why").unwrap_err();
-        let live = members.known().is_some();
-        assert_eq!(matches!(error, ExecuteError::Active(_)), live, "{error}");
+        assert_eq!(matches!(error, ExecuteError::Active(_)), members.is_ok(), "{error}");
+        assert_eq!(matches!(error, ExecuteError::Refused(_)), members.is_err(), "{error}");
         assert!(error.to_string().contains(why), "{error}");
         assert_eq!(state(), before);
     }
-    world.broker.kafka.lock().unwrap().members = Seen::Known(Vec::new());
+    world.broker.kafka.lock().unwrap().members = Ok(Vec::new());
     let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
     world.broker.kafka.lock().unwrap().members = member();
     assert!(matches!(set_kafka(&world.control, done.seq.unwrap()), Err(SetError::Active { .. })));
+    world.broker.kafka.lock().unwrap().members = refused;
+    assert!(matches!(set_kafka(&world.control, done.seq.unwrap()), Err(SetError::Unknown { .. })));
 }
 
 #[test]
@@ -363,33 +368,6 @@ fn an_older_copy_of_the_journal_is_told_from_what_kafka_holds() {
     assert!(follow(&world));
     hold(900);
     assert_eq!(behind(), 1);
-}
-
-#[test]
-fn another_cluster_is_told_nothing() {
-    let world = world();
-    let draft = {
-        let correction = crate::entry::Correction { cluster_id: Some("C1".to_owned()), ..Default::default() };
-        let body = crate::entry::Body::Reconciled { findings: Vec::new(), correction };
-        crate::entry::Draft { group: Some(world.group.clone()), epoch: world.epoch(), body }
-    };
-    world.control.journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
-    assert!(!follow(&world), "the broker does not say its cluster");
-    assert!(writes(&world).is_empty());
-    assert!(world.control.mirror.status(&world.group).error.unwrap().contains("cluster"));
-    let moved =
-        execute(&world.control, PlanRequest { kafka: false, unchecked: true, ..to(&world, 40) }, None, "ann", "why");
-    let error = set_kafka(&world.control, moved.unwrap().seq.unwrap()).unwrap_err();
-    assert!(matches!(error, SetError::OtherCluster(_)), "{error}");
-    assert!(writes(&world).is_empty());
-    // The addresses lead to the right one, then to another.
-    let is = |id: &str| world.broker.kafka.lock().unwrap().cluster_id = Seen::Known(id.to_owned());
-    is("C1");
-    assert!(follow(&world));
-    is("C2");
-    world.commit_to("t", 90);
-    assert!(!follow(&world));
-    assert_eq!(world.broker.held("t"), Some(40));
 }
 
 #[test]
