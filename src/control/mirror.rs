@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use self::keeper::Keeper;
 pub use self::keeper::Kept;
 pub use self::set::{KafkaSet, SetError, set_kafka};
-pub(super) use self::set::{members_text, newest_result, not_followed, set_positions, unknown_text};
+pub(super) use self::set::{kafka_group, members_text, newest_result, set_positions, unknown_text};
 use crate::broker::{Broker, Seen};
 use crate::control::{Control, Limits};
 use crate::message::{NAMED, few};

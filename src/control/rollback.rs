@@ -91,7 +91,7 @@ fn members(control: &Control, request: &PlanRequest, group: &GroupState) -> Resu
     if !request.kafka {
         return Ok(Members::None);
     }
-    let name = group.kafka_group.clone().ok_or_else(|| mirror::not_followed(&request.group))?;
+    let name = mirror::kafka_group(&request.group, group)?;
     let Some(broker) = &control.broker else {
         let why = "setting Kafka's committed offsets needs a broker, and none is set";
         return Err(Invalid::new("kafka", true, why).into());

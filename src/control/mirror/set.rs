@@ -185,19 +185,23 @@ pub fn set_positions(
 }
 
 /// The Kafka group that follows `group`, and the group's cluster.
-fn followed(state: &State, group: &Group) -> Result<(String, Option<String>), Invalid> {
-    let found = state.groups.get(group).ok_or_else(|| not_followed(group))?;
-    if found.retired {
-        return Err(Invalid::new("group", group, "retired; a start brings it back"));
+fn followed(state: &State, name: &Group) -> Result<(String, Option<String>), Invalid> {
+    let group = state.groups.get(name).ok_or_else(|| Invalid::new("group", name, "not in this journal"))?;
+    if group.retired {
+        return Err(Invalid::new("group", name, "retired; a start brings it back"));
     }
-    let name = found.kafka_group.clone().ok_or_else(|| not_followed(group))?;
-    Ok((name, found.cluster_id.clone()))
+    Ok((kafka_group(name, group)?, group.cluster_id.clone()))
 }
 
-/// What to say of a group that no Kafka group follows.
-pub fn not_followed(group: &Group) -> Invalid {
-    let why = "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one";
-    Invalid::new("kafka", group, why)
+/// The Kafka group that follows the group; says why there is none.
+pub fn kafka_group(name: &Group, group: &GroupState) -> Result<String, Invalid> {
+    let why = match group.owner {
+        None => "no Kafka group follows this group yet: it was never started, and a start names its Kafka group",
+        Some(_) => {
+            "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one"
+        }
+    };
+    group.kafka_group.clone().ok_or_else(|| Invalid::new("kafka", name, why))
 }
 
 fn set(

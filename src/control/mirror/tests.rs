@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::broker::{Member, Seen, Untold};
 use crate::control::fake::World;
-use crate::control::{ExecuteError, SetError, StartError, StartRequest, execute, plan, retire, set_kafka, start};
+use crate::control::{
+    ExecuteError, Import, SetError, StartError, StartRequest, execute, import, plan, retire, set_kafka, start,
+};
 use crate::entry::Verdict;
 use crate::reconcile::Policy;
 use crate::rollback::{PlanRequest, Target};
@@ -323,7 +325,17 @@ fn a_kafka_group_is_needed_and_a_broker() {
     assert!(plan(&alone, to(&world, 40)).is_err());
     begin(&world, world.group.clone(), Some("none")).unwrap();
     let error = plan(&world.control, to(&world, 40)).unwrap_err().to_string();
-    assert!(error.contains("no Kafka group follows"), "{error}");
+    assert!(error.contains("started with the Kafka group none"), "{error}");
+    // Imported, and never started: no start has left it without one.
+    let group = Group::new("default", "loader").unwrap();
+    let offsets = [(TopicPartition::new("t".parse().unwrap(), 0), Offset::ZERO)].into();
+    let import = Import { group: group.clone(), source: "a file".to_owned(), offsets, seen: None };
+    import::import(&world.control.journal, import).unwrap();
+    let request = PlanRequest { group, ..to(&world, 40) };
+    let error = plan(&world.control, request.clone()).unwrap_err().to_string();
+    assert!(error.contains("never started, and a start names its Kafka group"), "{error}");
+    begin(&world, request.group.clone(), None).unwrap();
+    assert!(plan(&world.control, request).unwrap().executable());
 }
 
 #[test]
