@@ -10,7 +10,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,8 @@ struct Inner {
     keeper: Mutex<Weak<Keeper>>,
     /// The journal's newest entry when keeping began.
     since: Mutex<Option<Seq>>,
+    /// Groups to be told again, although they have no new entry.
+    again: Mutex<BTreeSet<Group>>,
 }
 
 /// The Kafka group that follows one group.

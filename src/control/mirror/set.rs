@@ -238,6 +238,7 @@ fn set(
     let outcomes: Vec<_> = offsets.iter().map(outcome).collect();
     // The mirror tells these once more, which costs nothing, and what failed until it works.
     written.offsets.retain(|at, _| !offsets.contains_key(at));
+    lock(&control.mirror.0.again).insert(group.clone());
     outcomes
 }
 

@@ -398,6 +398,18 @@ fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
     assert_eq!(world.broker.held("t"), Some(130));
 }
 
+/// It made no entry, so nothing else has the mirror look at the group.
+#[test]
+fn what_was_set_although_nothing_moved_is_told_once_more() {
+    let world = world();
+    assert!(follow(&world));
+    let kept = world.control.mirror.keep(&world.control).unwrap();
+    let set = execute(&world.control, to(&world, 100), None, "ann", "why").unwrap();
+    assert!(set.seq.is_none() && set.kafka.is_some_and(|set| set.is_done()));
+    drop(kept);
+    assert_eq!(writes(&world), [[100], [100], [100]], "followed, set, told once more");
+}
+
 #[test]
 fn all_is_told_again_where_kafka_may_have_forgotten() {
     let world = world();
