@@ -32,6 +32,23 @@ fn another_cluster_is_told_nothing() {
     assert_eq!(world.broker.held("t"), Some(40));
 }
 
+/// Setting Kafka's offsets asks four things, and a write of the mirror two.
+#[test]
+fn what_is_asked_in_one_go_keeps_to_one_deadline() {
+    let world = world();
+    of_cluster(&world, "C1");
+    world.broker.kafka.lock().unwrap().cluster_id = Seen::Known("C1".to_owned());
+    let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
+    let waits = || std::mem::take(&mut world.broker.kafka.lock().unwrap().waits);
+    waits();
+    set_kafka(&world.control, done.seq.unwrap()).unwrap();
+    let set = waits();
+    assert!(follow(&world));
+    for (waits, count) in [(set, 4), (waits(), 2)] {
+        assert!(waits.len() == count && waits.is_sorted_by(|a, b| a > b), "each has what is left: {waits:?}");
+    }
+}
+
 /// That it is not reached is no refusal: neither by the whole broker, nor by the one that has the group.
 #[test]
 fn a_broker_that_does_not_answer_is_unavailable_in_the_same_words() {
