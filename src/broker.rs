@@ -292,6 +292,22 @@ impl fmt::Display for Member {
     }
 }
 
+/// Why the members of a Kafka group are not known, in the words of the error.
+///
+/// ```
+/// use tidelog::broker::Untold;
+///
+/// // It is worth asking again later; what was refused is refused then too.
+/// assert_ne!(Untold::Silent("timed out".to_owned()), Untold::Refused("timed out".to_owned()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Untold {
+    /// Nobody who knows answered in time.
+    Silent(String),
+    /// The broker does not tell: it is not allowed, or it can't.
+    Refused(String),
+}
+
 /// A Kafka cluster as the decisions need it. Calls block, at most for their deadline, and never create a topic.
 ///
 /// A broker of a test's own:
@@ -300,7 +316,7 @@ impl fmt::Display for Member {
 /// use std::collections::{BTreeMap, BTreeSet};
 /// use std::time::Duration;
 ///
-/// use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook};
+/// use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, Untold};
 /// use tidelog::offset::{Isolation, Offset, Timestamp, TopicPartition};
 ///
 /// /// One topic, `orders`, of one partition that holds `[250, 400)`.
@@ -337,8 +353,12 @@ impl fmt::Display for Member {
 ///         Seen::Absent
 ///     }
 ///
-///     fn members(&self, _: &str, _: Duration) -> Seen<Vec<Member>> {
-///         Seen::Known(Vec::new())
+///     fn members(&self, _: &str, _: Duration) -> Result<Vec<Member>, Untold> {
+///         Ok(Vec::new())
+///     }
+///
+///     fn brokers(&self) -> &str {
+///         "fake:9092"
 ///     }
 /// }
 ///
@@ -377,11 +397,15 @@ pub trait Broker: Send + Sync {
         deadline: Duration,
     ) -> BTreeMap<TopicPartition, Result<(), String>>;
 
-    /// The cluster that the client is connected to at present; absent where the broker gives no id.
+    /// The cluster that the client is connected to at present; absent where the broker gives no id, failed where none was
+    /// reached in time.
     fn cluster_id(&self, deadline: Duration) -> Seen<String>;
 
     /// The live members of Kafka's group of this name, of whichever protocol; none for a group that Kafka does not know.
-    fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>>;
+    fn members(&self, kafka_group: &str, deadline: Duration) -> Result<Vec<Member>, Untold>;
+
+    /// Who is asked, for messages.
+    fn brokers(&self) -> &str;
 
     /// For each range, in order, the first record in it that is readable under `isolation`; absent where it holds none
     /// (markers, aborted or compacted records). None at all from a broker that can't look into ranges.

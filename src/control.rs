@@ -78,7 +78,8 @@ impl Control {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// All of what one call asks the broker.
+    /// All of what one call asks a broker that says nothing. A rollback that sets Kafka's committed offsets has it three
+    /// times: for the ends of the logs, for the members of the Kafka group, and for setting and reading back.
     pub deadline: Duration,
     /// Between the two looks that a correction needs.
     pub second_look: Duration,

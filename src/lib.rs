@@ -7,7 +7,7 @@
 //!
 //! Each module imports only what stands above it in this list.
 //!
-//! - `fingerprint`: a checksum to compare by.
+//! - `fingerprint`: a checksum to compare by; `message`: what messages for people have in common.
 //! - [`offset`], [`entry`], [`positions`]: the words as types, and the fold [`positions::State::apply`], the only way
 //!   that state changes: live, at open and in tests.
 //! - [`results`]: keyed results that a batch writes into the journal.
@@ -23,6 +23,8 @@
 //! - `cli` (feature `cli`): one file a command.
 
 mod fingerprint;
+
+mod message;
 
 pub mod offset;
 

@@ -7,6 +7,7 @@ use crate::cli::exit::Failure;
 use crate::cli::output::{Out, Rows};
 use crate::cli::seat::{Ask, Needs, PlaceArgs, Seat};
 use crate::cli::times;
+use crate::message::few;
 use crate::offset::{OffsetRange, Timestamp, TopicName};
 use crate::wire;
 
@@ -77,12 +78,7 @@ fn table(batches: &[wire::Batch]) -> Rows {
 
 /// The first ranges, and how many more there are.
 pub fn some_of(ranges: &[OffsetRange]) -> String {
-    const SHOWN: usize = 2;
-    let mut text = ranges.iter().take(SHOWN).map(OffsetRange::to_string).collect::<Vec<_>>().join(", ");
-    if ranges.len() > SHOWN {
-        text.push_str(&format!(" and {} more", ranges.len() - SHOWN));
-    }
-    text
+    few(ranges, 2, ", ")
 }
 
 /// What a batch's notes say, each kind once.

@@ -10,12 +10,11 @@ use std::path::Path;
 use crate::cli::csv::{Row, RowError, Rows};
 use crate::cli::exit::Failure;
 use crate::commit::MAX_PARTITIONS;
+use crate::message::{NAMED, few};
 use crate::offset::{Group, Invalid, Offset, TopicName, TopicPartition, partition_number};
 
 /// Rows of a file, those of other groups included.
 const MAX_ROWS: u64 = 1_000_000;
-/// Other groups that a message names.
-const NAMED: usize = 5;
 
 /// Reads the offsets of `group` from the file that `flag` names, or from standard input for `-`. All of the file is
 /// checked; rows of other groups are left out, and said.
@@ -69,7 +68,7 @@ struct Offsets {
     rows: u64,
     /// How many columns each row has.
     columns: Option<usize>,
-    /// Some of the other groups.
+    /// The other groups.
     others: BTreeSet<String>,
 }
 
@@ -125,9 +124,7 @@ impl Offsets {
             return Err(refuse(format!("more than {MAX_ROWS} rows")));
         }
         if let Some(other) = own.filter(|own| *own != group.group()) {
-            if self.others.len() <= NAMED {
-                self.others.insert(other.clone());
-            }
+            self.others.insert(other.clone());
             return Ok(());
         }
         if self.known.len() == MAX_PARTITIONS {
@@ -143,11 +140,7 @@ impl Offsets {
     }
 
     fn others_text(&self) -> String {
-        let mut text = self.others.iter().take(NAMED).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        if self.others.len() > NAMED {
-            text.push_str(" and more");
-        }
-        text
+        few(self.others.iter().map(|name| format!("{name:?}")), NAMED, ", ")
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook};
+use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, Untold};
 use crate::commit::{Commit, Receipt};
 use crate::control::{Control, Limits, Mirror};
 use crate::entry::{Body, Correction, Draft, Move, TopicChange};
@@ -124,10 +124,12 @@ pub struct FakeBroker {
 /// What it holds of Kafka's own groups.
 pub struct FakeGroups {
     pub committed: BTreeMap<(String, TopicPartition), Offset>,
-    pub members: Seen<Vec<Member>>,
+    pub members: Result<Vec<Member>, Untold>,
     pub cluster_id: Seen<String>,
     /// Topics whose offsets it refuses to set.
     pub refuses: BTreeSet<TopicName>,
+    /// How long each question about its groups may take.
+    pub waits: Vec<Duration>,
     /// The offsets of each request to set some.
     pub writes: Vec<Vec<u64>>,
     /// What happens while the next of them is under way.
@@ -136,9 +138,9 @@ pub struct FakeGroups {
 
 impl Default for FakeGroups {
     fn default() -> Self {
-        let (committed, refuses, writes) = Default::default();
-        let members = Seen::Known(Vec::new());
-        FakeGroups { committed, members, cluster_id: Seen::Absent, refuses, writes, during: None }
+        let (committed, refuses, writes, waits) = Default::default();
+        let members = Ok(Vec::new());
+        FakeGroups { committed, members, cluster_id: Seen::Absent, refuses, waits, writes, during: None }
     }
 }
 
@@ -222,9 +224,10 @@ impl Broker for FakeBroker {
         &self,
         kafka_group: &str,
         partitions: &BTreeSet<TopicPartition>,
-        _deadline: Duration,
+        deadline: Duration,
     ) -> BTreeMap<TopicPartition, Seen<Offset>> {
-        let kafka = self.kafka.lock().unwrap();
+        let mut kafka = self.kafka.lock().unwrap();
+        kafka.waits.push(deadline);
         let held = |at: &TopicPartition| kafka.committed.get(&(kafka_group.to_owned(), at.clone())).copied();
         partitions.iter().map(|at| (at.clone(), held(at).map_or(Seen::Absent, Seen::Known))).collect()
     }
@@ -233,11 +236,12 @@ impl Broker for FakeBroker {
         &self,
         kafka_group: &str,
         offsets: &BTreeMap<TopicPartition, Offset>,
-        _deadline: Duration,
+        deadline: Duration,
     ) -> BTreeMap<TopicPartition, Result<(), String>> {
         let during = self.kafka.lock().unwrap().during.take();
         during.into_iter().for_each(|during| during());
         let mut kafka = self.kafka.lock().unwrap();
+        kafka.waits.push(deadline);
         kafka.writes.push(offsets.values().map(|offset| offset.as_u64()).collect());
         let mut done = BTreeMap::new();
         for (at, offset) in offsets {
@@ -250,11 +254,19 @@ impl Broker for FakeBroker {
         done
     }
 
-    fn cluster_id(&self, _deadline: Duration) -> Seen<String> {
-        self.kafka.lock().unwrap().cluster_id.clone()
+    fn cluster_id(&self, deadline: Duration) -> Seen<String> {
+        let mut kafka = self.kafka.lock().unwrap();
+        kafka.waits.push(deadline);
+        kafka.cluster_id.clone()
     }
 
-    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
-        self.kafka.lock().unwrap().members.clone()
+    fn members(&self, _kafka_group: &str, deadline: Duration) -> Result<Vec<Member>, Untold> {
+        let mut kafka = self.kafka.lock().unwrap();
+        kafka.waits.push(deadline);
+        kafka.members.clone()
+    }
+
+    fn brokers(&self) -> &str {
+        "fake:9092"
     }
 }

@@ -7,11 +7,9 @@ use super::Limits;
 use crate::broker::{Ask, Broker, PartitionLook, Seen, TopicSelector};
 use crate::entry::{Body, Correction, Draft, Move, TopicChange};
 use crate::journal::{DecideError, Journal, WriteError};
+use crate::message::{NAMED, few};
 use crate::offset::{Epoch, Group, Invalid, Isolation, Offset, Seq, TopicId, TopicName, TopicPartition};
 use crate::positions::State;
-
-/// Names that a message lists before it says how many more there are.
-const NAMED: usize = 5;
 
 /// The first positions of a group that the journal does not have.
 ///
@@ -102,7 +100,7 @@ pub enum ImportError {
     #[error("group {0} is in the journal already; import is for new groups: roll it back to the file")]
     Exists(Group),
     /// The broker does not have what is named.
-    #[error("not on {brokers}: {}", few(names))]
+    #[error("not on {brokers}: {}", few(names, NAMED, ", "))]
     NotThere {
         /// Who was asked.
         brokers: String,
@@ -207,12 +205,4 @@ fn correction(offsets: BTreeMap<TopicPartition, Offset>, seen: Option<SeenOnBrok
         replaying_until: None,
     };
     Correction { topics, moves: offsets.into_iter().map(moved).collect(), losses: Vec::new(), cluster_id }
-}
-
-fn few(names: &[String]) -> String {
-    let mut text = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > NAMED {
-        text.push_str(&format!(" and {} more", names.len() - NAMED));
-    }
-    text
 }

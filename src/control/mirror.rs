@@ -10,16 +10,17 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use self::keeper::Keeper;
 pub use self::keeper::Kept;
 pub use self::set::{KafkaSet, SetError, set_kafka};
-pub(super) use self::set::{members_text, newest_result, not_followed, set_positions, unknown_text};
+pub(super) use self::set::{kafka_group, members_text, newest_result, set_positions, unknown_text};
 use crate::broker::{Broker, Seen};
 use crate::control::{Control, Limits};
+use crate::message::{NAMED, few};
 use crate::offset::{BatchNumber, Epoch, Group, Offset, Seq, Timestamp, TopicName, TopicPartition};
 use crate::positions::GroupState;
 
@@ -31,8 +32,6 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 const LAST_DEADLINE: Duration = Duration::from_secs(3);
 /// How long a write may take after one that failed.
 const RETRY_DEADLINE: Duration = Duration::from_secs(2);
-/// Failed partitions that a warning names.
-const NAMED: usize = 3;
 
 /// What this process has written into Kafka's committed offsets. Clones share it.
 ///
@@ -55,6 +54,8 @@ struct Inner {
     keeper: Mutex<Weak<Keeper>>,
     /// The journal's newest entry when keeping began.
     since: Mutex<Option<Seq>>,
+    /// Groups to be told again, although they have no new entry.
+    again: Mutex<BTreeSet<Group>>,
 }
 
 /// The Kafka group that follows one group.
@@ -269,16 +270,17 @@ struct Refused {
     why: Option<String>,
 }
 
-/// Tells Kafka what is due. What it refuses is set aside for a while, each partition by itself: those of a topic that is
+/// Tells Kafka what is due, within `deadline`. What it refuses is set aside for a while, each partition by itself: those of a topic that is
 /// gone do not hold up the others.
 fn write(broker: &dyn Broker, written: &mut Written, due: &Due, deadline: Duration) -> Refused {
+    let until = Instant::now() + deadline;
     // Each time: the addresses may lead to another cluster by now.
     let elsewhere = check_cluster(broker, due.cluster_id.as_deref(), deadline).err();
     let results = match elsewhere {
-        None => broker.commit(&due.kafka_group, &due.offsets, deadline),
+        None => broker.commit(&due.kafka_group, &due.offsets, left(until)),
         Some(_) => BTreeMap::new(),
     };
-    let (mut count, mut named) = (0, Vec::new());
+    let mut refused = Vec::new();
     for (at, offset) in &due.offsets {
         let why = match results.get(at) {
             Some(Ok(())) => {
@@ -292,25 +294,27 @@ fn write(broker: &dyn Broker, written: &mut Written, due: &Due, deadline: Durati
         };
         let pause = written.aside.get(at).map_or(BACK_OFF, |(_, pause)| (*pause * 2).min(BACK_OFF_MAX));
         written.aside.insert(at.clone(), (Instant::now() + pause, pause));
-        count += 1;
-        if count <= NAMED {
-            named.push(format!("{at}: {why}"));
-        }
+        refused.push(format!("{at}: {why}"));
     }
-    if count == 0 {
-        return Refused::default();
-    }
-    let more = if count > NAMED { format!(", and {} more", count - NAMED) } else { String::new() };
-    Refused { count, why: Some(elsewhere.unwrap_or_else(|| named.join(", ") + &more)) }
+    let why = match elsewhere {
+        None => few(&refused, NAMED, ", "),
+        Some(elsewhere) => elsewhere.to_string(),
+    };
+    Refused { count: refused.len(), why: (!refused.is_empty()).then_some(why) }
 }
 
 /// Refuses a broker of another cluster than the group's: its offsets mean nothing there.
-fn check_cluster(broker: &dyn Broker, own: Option<&str>, deadline: Duration) -> Result<(), String> {
+fn check_cluster(broker: &dyn Broker, own: Option<&str>, deadline: Duration) -> Result<(), SetError> {
     let Some(own) = own else { return Ok(()) };
-    match broker.cluster_id(deadline) {
-        Seen::Known(present) if present == own => Ok(()),
-        Seen::Known(other) => Err(format!("the broker belongs to cluster {other}, the group to {own}")),
-        Seen::Absent => Err("the broker does not say which cluster it belongs to".to_owned()),
-        Seen::Failed(why) => Err(format!("the broker does not say which cluster it belongs to: {why}")),
-    }
+    let elsewhere = match broker.cluster_id(deadline) {
+        Seen::Known(present) if present == own => return Ok(()),
+        Seen::Known(other) => format!("the broker belongs to cluster {other}, the group to {own}"),
+        Seen::Absent => format!("the broker does not say which cluster it belongs to, and the group belongs to {own}"),
+        Seen::Failed(why) => return Err(SetError::silent(broker, deadline, why)),
+    };
+    Err(SetError::OtherCluster(elsewhere))
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
 }

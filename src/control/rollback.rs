@@ -12,7 +12,7 @@ use self::ask::Asked;
 pub use self::error::{ExecuteError, OldestBatch, PlanError};
 use super::mirror::{self, KafkaSet};
 use super::{Control, UnknownGroup, check_reason};
-use crate::broker::{Member, Seen};
+use crate::broker::{Member, Untold};
 use crate::entry::{Body, Entry, KafkaOutcome, Move};
 use crate::journal::{DecideError, ReadError};
 use crate::offset::{Epoch, Group, Invalid, Seq, TopicPartition, free_name};
@@ -83,7 +83,7 @@ enum Members {
     None,
     /// These are live in the Kafka group of this name.
     Live(String, Vec<Member>),
-    /// Kafka did not say, of the Kafka group of this name, and why.
+    /// Kafka does not tell, of the Kafka group of this name, and why.
     Unknown(String, String),
 }
 
@@ -91,17 +91,21 @@ fn members(control: &Control, request: &PlanRequest, group: &GroupState) -> Resu
     if !request.kafka {
         return Ok(Members::None);
     }
-    let name = group.kafka_group.clone().ok_or_else(|| mirror::not_followed(&request.group))?;
+    let name = mirror::kafka_group(&request.group, group)?;
     let Some(broker) = &control.broker else {
         let why = "setting Kafka's committed offsets needs a broker, and none is set";
         return Err(Invalid::new("kafka", true, why).into());
     };
-    Ok(match broker.members(&name, control.limits.deadline) {
-        Seen::Known(members) if members.is_empty() => Members::None,
-        Seen::Absent => Members::None,
-        Seen::Known(members) => Members::Live(name, members),
-        Seen::Failed(why) => Members::Unknown(name, why),
-    })
+    let deadline = control.limits.deadline;
+    match broker.members(&name, deadline) {
+        Ok(members) if members.is_empty() => Ok(Members::None),
+        Ok(members) => Ok(Members::Live(name, members)),
+        Err(Untold::Refused(why)) => Ok(Members::Unknown(name, why)),
+        Err(Untold::Silent(_)) => {
+            let unknown = request.partitions(group).map(|(at, _, _)| at).collect();
+            Err(PlanError::BrokerUnavailable { brokers: broker.brokers().to_owned(), deadline, unknown, needed: true })
+        }
+    }
 }
 
 impl Members {

@@ -16,6 +16,7 @@ use super::{Control, UnknownGroup};
 use crate::broker::{Broker, KafkaGroup, TopicSelector};
 use crate::entry::{Draft, Finding};
 use crate::journal::{DecideError, WriteError};
+use crate::message::{NAMED, few};
 use crate::offset::{Epoch, Group, Invalid, Isolation, Seq, free_name};
 use crate::positions::{GroupState, Hold, State};
 use crate::reconcile::{self, Decided, Decision, NewGroup, Occasion, Policy, StartPosition, Starter, Unsettled, Why};
@@ -152,7 +153,7 @@ pub enum StartError {
         findings: Vec<Finding>,
     },
     /// The broker did not say, or not the same twice, before the deadline.
-    #[error("{brokers} did not settle where to start within {} s: {}", deadline.as_secs_f32(), few(unsettled))]
+    #[error("{brokers} did not settle where to start within {} s: {}", deadline.as_secs_f32(), few(unsettled, NAMED, "; "))]
     BrokerUnavailable {
         /// Who was asked.
         brokers: String,
@@ -440,18 +441,7 @@ impl Patience {
     }
 }
 
-/// Things that a message names before it says how many more there are.
-const NAMED: usize = 5;
-
-fn few<T: ToString>(things: &[T]) -> String {
-    let mut text = things.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    if things.len() > NAMED {
-        text.push_str(&format!("; and {} more", things.len() - NAMED));
-    }
-    text
-}
-
 fn findings_text(findings: &[Finding]) -> String {
     let in_the_way = findings.iter().filter(|finding| finding.start.is_none());
-    few(&in_the_way.collect::<Vec<_>>())
+    few(in_the_way, NAMED, "; ")
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::hole::first_readable;
 use super::raw::{Code, Described, Handle, Listed, PartitionList};
 use super::{ClientConfig, ClientError};
-use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector};
+use crate::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector, Untold};
 use crate::journal::Clock;
 use crate::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
 
@@ -31,6 +31,8 @@ const NO_GROUP: &str = "tidelog";
 const COMMITTED_BYTES: usize = 512 << 10;
 /// What such a record takes beside the names of group and topic, at most.
 const COMMITTED_OVERHEAD: usize = 64;
+/// The topic by which it keeps them. A question about one topic is the least that makes a broker answer with the cluster's id.
+const COMMITTED_TOPIC: &str = "__consumer_offsets";
 /// The pause before asking again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -62,6 +64,12 @@ impl KafkaBroker {
     pub fn new(config: &ClientConfig, clock: Clock) -> Result<KafkaBroker, ClientError> {
         let handle = Arc::new(Handle::new(config, &[("group.id", NO_GROUP)])?);
         Ok(KafkaBroker { handle, config: config.clone(), clock })
+    }
+
+    /// An error's text, with what went wrong with a connection.
+    fn failed(&self, code: Code) -> String {
+        let trouble = self.handle.trouble().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+        format!("{code}{trouble}")
     }
 
     /// Offsets of `partitions`, asked again within `until` where only the client's idea of the leaders is old.
@@ -224,8 +232,7 @@ impl Broker for KafkaBroker {
         let metadata = match left(until).and_then(|left| self.handle.metadata(first, left)) {
             Ok(metadata) => metadata,
             Err(code) => {
-                let trouble = self.handle.trouble().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-                let why = format!("{code}{trouble}");
+                let why = self.failed(code);
                 let topics = names.into_iter().map(|name| (name, failed_topic(&why))).collect();
                 return look(Seen::Failed(why.clone()), topics, Seen::Failed(why));
             }
@@ -303,16 +310,29 @@ impl Broker for KafkaBroker {
     }
 
     fn cluster_id(&self, deadline: Duration) -> Seen<String> {
-        self.handle.cluster_id_within(deadline).map_or(Seen::Absent, Seen::Known)
+        // What a client that has asked before knows; it is asked anew whenever a connection is.
+        if let Some(id) = self.handle.cluster_id() {
+            return Seen::Known(id);
+        }
+        let topic = COMMITTED_TOPIC.parse().expect("a legal name");
+        match self.handle.metadata(Some(&topic), deadline) {
+            Ok(_) => self.handle.cluster_id().map_or(Seen::Absent, Seen::Known),
+            Err(code) => Seen::Failed(self.failed(code)),
+        }
     }
 
-    fn members(&self, kafka_group: &str, deadline: Duration) -> Seen<Vec<Member>> {
+    fn members(&self, kafka_group: &str, deadline: Duration) -> Result<Vec<Member>, Untold> {
         let until = Instant::now() + deadline;
         match of_coordinator(until, |_| false, |left| self.handle.describe_group(kafka_group, left).members()) {
-            Ok(members) => Seen::Known(members),
-            Err(code) if code.is_no_such_group() => Seen::Known(Vec::new()),
-            Err(code) => Seen::Failed(code.to_string()),
+            Ok(members) => Ok(members),
+            Err(code) if code.is_no_such_group() => Ok(Vec::new()),
+            Err(code) if code.is_silence() => Err(Untold::Silent(self.failed(code))),
+            Err(code) => Err(Untold::Refused(code.to_string())),
         }
+    }
+
+    fn brokers(&self) -> &str {
+        self.config.brokers()
     }
 
     fn first_readable(

@@ -22,7 +22,7 @@ const KNOWN: Duration = Duration::from_secs(3600);
 const WAIT: Duration = Duration::from_millis(500);
 /// How long a look may take.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Looks at once.
+/// Looks at once, and besides them questions about members: a thread waits for each.
 const AT_ONCE: usize = 4;
 /// Groups that are remembered; past that the one that was looked at longest ago is forgotten.
 const MAX_GROUPS: usize = 10_000;
@@ -38,9 +38,11 @@ pub struct Looks {
 #[derive(Default)]
 struct Known {
     look: Option<Arc<Look>>,
-    /// Who was in the Kafka group that follows.
-    members: Option<Vec<Member>>,
     taken: Option<Instant>,
+    /// Who was in the Kafka group that follows, and when.
+    members: Option<(Instant, Vec<Member>)>,
+    /// Whether it is being asked who is in there, which may take longer than the look.
+    asking: bool,
     /// Whether the broker said nothing the last time.
     silent: bool,
     under_way: bool,
@@ -106,7 +108,8 @@ impl Looks {
     /// The live members of the Kafka group that follows the group, without asking the broker; none where it did not say.
     pub fn members(&self, group: &Group) -> Option<Vec<Member>> {
         let groups = self.groups();
-        groups.get(group).filter(|known| known.usable(STALE).is_some()).and_then(|known| known.members.clone())
+        let (told, members) = groups.get(group)?.members.as_ref()?;
+        (told.elapsed() < STALE).then(|| members.clone())
     }
 
     /// Whether the broker said nothing the last time that it was asked about the group.
@@ -142,13 +145,27 @@ impl Looks {
             let look = catch_unwind(AssertUnwindSafe(|| broker.look(&ask)));
             looks.note(&group, look.ok());
             // After it, as a coordinator that hangs says nothing of the logs.
-            let Some(name) = kafka_group else { return };
+            let Some(name) = kafka_group.filter(|_| looks.may_ask(&group)) else { return };
             let members = catch_unwind(AssertUnwindSafe(|| broker.members(&name, DEADLINE)));
-            if let (Ok(members), Some(known)) = (members, looks.groups().get_mut(&group)) {
-                known.members = members.known().cloned();
+            if let Some(known) = looks.groups().get_mut(&group) {
+                known.asking = false;
+                known.members = members.ok().and_then(Result::ok).map(|members| (Instant::now(), members));
             }
         });
         worth_it
+    }
+
+    /// Takes a place for a question about the group's members, where there is one.
+    fn may_ask(&self, group: &Group) -> bool {
+        let mut groups = self.groups();
+        let asking = groups.values().filter(|known| known.asking).count();
+        match groups.get_mut(group) {
+            Some(known) if asking < AT_ONCE && !known.asking => {
+                known.asking = true;
+                true
+            }
+            Some(_) | None => false,
+        }
     }
 
     fn note(&self, group: &Group, look: Option<Look>) {
@@ -170,7 +187,7 @@ impl Looks {
 
 fn bound(groups: &mut BTreeMap<Group, Known>) {
     while groups.len() > MAX_GROUPS {
-        let idle = groups.iter().filter(|(_, known)| !known.under_way);
+        let idle = groups.iter().filter(|(_, known)| !known.under_way && !known.asking);
         let Some(oldest) = idle.min_by_key(|(_, known)| known.taken).map(|(group, _)| group.clone()) else { return };
         groups.remove(&oldest);
     }

@@ -332,6 +332,9 @@ impl From<SetError> for Problem {
             SetError::Unknown { kafka_group, .. } => {
                 Problem::new(Kind::Refused, detail).with("refusal", "members-unknown").with("kafka_group", kafka_group)
             }
+            SetError::BrokerUnavailable { brokers, deadline, .. } => {
+                Problem::broker(detail, &brokers, deadline, Value::Array(Vec::new()))
+            }
             SetError::OtherCluster(_) => Problem::new(Kind::Refused, detail).with("refusal", "other-cluster"),
             SetError::Read(error) => error.into(),
             SetError::Write(error) => error.into(),

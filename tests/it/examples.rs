@@ -13,7 +13,7 @@ fn each_example_comes_out_right() {
         .map(|file| file.expect("an entry").path())
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect();
-    for name in ["consume", "journal"] {
+    for name in ["consume", "journal", "results"] {
         assert!(names.contains(name), "the example {name} is gone");
     }
     // This test is in `deps`, beside `examples`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use tidelog::broker::{Ask, Broker, Look, Seen, TopicSelector};
+use tidelog::broker::{Ask, Broker, Look, Seen, TopicSelector, Untold};
 use tidelog::journal::Clock;
 use tidelog::kafka::KafkaBroker;
 use tidelog::kafka::mock::{Fault, Mock, Request};
@@ -128,6 +128,26 @@ fn what_a_broker_does_not_say_is_failed_and_never_absent() {
     let look = broker.look(&ask(&["orders"], Duration::from_millis(800)));
     assert_eq!(shown(&look), "orders failed");
     assert!(begun.elapsed() < Duration::from_secs(2), "the deadline holds: {:?}", begun.elapsed());
+}
+
+/// Each client is new: it knows nothing from before.
+#[test]
+fn a_cluster_that_is_not_reached_is_failed_and_never_without_an_id() {
+    let mock = mock_with(&[("orders", 1, 0)]);
+    let broker = || KafkaBroker::new(&mock.config(), clock()).expect("a client");
+    let soon = Duration::from_millis(500);
+    assert!(matches!(broker().cluster_id(Duration::from_secs(10)), Seen::Known(id) if id.starts_with("mockCluster")));
+    // The mock knows no such question, and says so.
+    let untold = broker().members("g", Duration::from_secs(10)).expect_err("the mock can't");
+    assert!(matches!(&untold, Untold::Refused(why) if why.contains("feature")), "{untold:?}");
+    let warm = broker();
+    assert!(warm.cluster_id(Duration::from_secs(10)).known().is_some());
+    mock.set_broker(1, false).expect("set");
+    let begun = Instant::now();
+    let (cluster_id, members) = (broker().cluster_id(soon), warm.members("g", soon));
+    assert!(matches!(cluster_id, Seen::Failed(_)), "{cluster_id:?}");
+    assert!(matches!(members, Err(Untold::Silent(_))), "{members:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "the deadline holds: {:?}", begun.elapsed());
 }
 
 #[test]

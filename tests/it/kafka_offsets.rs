@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidelog::control::import::{Import, SeenOnBroker, import};
+use tidelog::control::{Control, StartRequest, execute, start};
+use tidelog::journal::{Journal, Options};
+use tidelog::offset::Group;
+use tidelog::rollback::{PlanRequest, Target};
 
 use crate::cli_terminal::typed;
 use crate::kafka::TestKafka;
+use crate::kafka_mock::{at, clock, offset};
 use crate::program::{Http, Program, findings, free_address, text};
 use crate::wait::{DEADLINE, wait_for};
 
@@ -289,4 +295,28 @@ fn a_broker_that_is_gone_fails_no_commit() {
         Some(10) => Ok(()),
         other => Err(other),
     });
+}
+
+/// Nobody listens where the broker should be: no word of another cluster, which is what a new client knew before.
+#[test]
+fn a_broker_that_is_never_reached_is_unavailable() {
+    let address = free_address();
+    let program = Program::new(&address);
+    let options = Options { create: true, ..Options::new(clock()) };
+    let journal = Journal::open(&program.path("journal"), options).expect("a new journal");
+    let control = Control::new(journal.clone(), None, clock());
+    let group = Group::new("default", "g").expect("legal");
+    let seen =
+        SeenOnBroker { cluster_id: Some("5L6g3nShT-eMCtK--X86sw".to_owned()), topic_ids: [].into(), ends: [].into() };
+    let offsets = [(at("orders", 0), offset(50))].into();
+    import(&journal, Import { group: group.clone(), source: "a test".to_owned(), offsets, seen: Some(seen) })
+        .expect("a new group");
+    start(&control, StartRequest::new(group.clone(), Vec::new(), "o")).expect("nobody is in the way");
+    let back = PlanRequest { unchecked: true, ..PlanRequest::new(group, Target::Offset(offset(5))) };
+    let seq = execute(&control, back, None, "ann", "why").expect("executable").seq.expect("it moved").to_string();
+    drop(control);
+    journal.close().expect("closed");
+    let err = program.fails(7, &["rollback", "g", "--repeat-kafka", &seq]);
+    assert!(err.contains(&format!("no answer from {address} within 10s")), "{err}");
+    assert!(err.contains("Connection refused"), "{err}");
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 /// The layers, ground first; a module imports only from modules before it in this list.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "fingerprint",
+    "message",
     "offset",
     "entry",
     "positions",

@@ -133,6 +133,10 @@ impl Rounds {
             self.again = Instant::now() + AGAIN;
             self.tell_again();
         }
+        for group in std::mem::take(&mut *lock(&self.mirror.0.again)) {
+            self.told.insert(group, Seq::ZERO);
+            self.seen = Seq::ZERO;
+        }
         let newest = self.control.journal.with_state(|state| state.seq);
         let Some(broker) = self.control.broker.clone().filter(|_| newest > self.seen) else { return };
         let mut all = true;

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use super::{check_cluster, lock};
-use crate::broker::{Broker, Member, Seen};
+use super::{check_cluster, left, lock};
+use crate::broker::{Broker, Member, Seen, Untold};
 use crate::control::Control;
 use crate::entry::{Body, Draft, Entry, KafkaOutcome};
 use crate::journal::{DecideError, ReadError, WriteError};
+use crate::message::{NAMED, few};
 use crate::offset::{Group, Invalid, Offset, Seq, TopicPartition};
-use crate::positions::State;
+use crate::positions::{GroupState, State};
 
 /// What setting Kafka's committed offsets came to.
 ///
@@ -80,7 +82,7 @@ pub enum SetError {
         /// Its members.
         members: Vec<Member>,
     },
-    /// Kafka did not tell the members.
+    /// Kafka does not tell the members.
     #[error("{}", unknown_text(kafka_group, why))]
     Unknown {
         /// The Kafka group.
@@ -91,6 +93,16 @@ pub enum SetError {
     /// The broker belongs to another cluster than the group.
     #[error("{0}")]
     OtherCluster(String),
+    /// The broker did not answer.
+    #[error("no answer from {brokers} within {deadline:?}: {why}")]
+    BrokerUnavailable {
+        /// Who was asked.
+        brokers: String,
+        /// For how long.
+        deadline: Duration,
+        /// In the words of the error.
+        why: String,
+    },
     /// History could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -99,15 +111,17 @@ pub enum SetError {
     Write(#[from] WriteError),
 }
 
+impl SetError {
+    pub(super) fn silent(broker: &dyn Broker, deadline: Duration, why: String) -> Self {
+        SetError::BrokerUnavailable { brokers: broker.brokers().to_owned(), deadline, why }
+    }
+}
+
 /// What to say of a Kafka group with live members.
 pub fn members_text(kafka_group: &str, members: &[Member]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<_> = members.iter().take(SHOWN).map(ToString::to_string).collect();
-    let more = members.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let members = few(members, NAMED, ", ");
     format!(
-        "Kafka group {kafka_group} has live members: {}{more}; stop them (one that was killed counts as live for 45 s)",
-        shown.join(", ")
+        "Kafka group {kafka_group} has live members: {members}; stop them (one that was killed counts as live for 45 s)"
     )
 }
 
@@ -142,14 +156,18 @@ pub fn set_positions(
     let (kafka_group, cluster_id) = control.journal.with_state(|state| followed(state, group))?;
     let broker =
         control.broker.clone().ok_or_else(|| Invalid::new("kafka", group, "needs a broker, and none is set"))?;
-    check_cluster(&*broker, cluster_id.as_deref(), control.limits.deadline).map_err(SetError::OtherCluster)?;
-    match broker.members(&kafka_group, control.limits.deadline) {
-        Seen::Known(members) if members.is_empty() => {}
-        Seen::Absent => {}
-        Seen::Known(members) => return Err(SetError::Active { kafka_group, members }),
-        Seen::Failed(why) => return Err(SetError::Unknown { kafka_group, why }),
+    let deadline = control.limits.deadline;
+    let until = Instant::now() + deadline;
+    check_cluster(&*broker, cluster_id.as_deref(), deadline)?;
+    match broker.members(&kafka_group, left(until)) {
+        Ok(members) if members.is_empty() => {}
+        Ok(members) => return Err(SetError::Active { kafka_group, members }),
+        Err(Untold::Silent(why)) => {
+            return Err(SetError::silent(&*broker, deadline, unknown_text(&kafka_group, &why)));
+        }
+        Err(Untold::Refused(why)) => return Err(SetError::Unknown { kafka_group, why }),
     }
-    let partitions = set(control, &*broker, group, &kafka_group, partitions);
+    let partitions = set(control, &*broker, group, &kafka_group, partitions, until);
     let done = |seq, partitions| KafkaSet { group: group.clone(), of, kafka_group: Some(kafka_group), seq, partitions };
     let Some(of) = of else { return Ok(done(None, partitions)) };
     let (name, outcomes) = (group.clone(), partitions.clone());
@@ -167,19 +185,23 @@ pub fn set_positions(
 }
 
 /// The Kafka group that follows `group`, and the group's cluster.
-fn followed(state: &State, group: &Group) -> Result<(String, Option<String>), Invalid> {
-    let found = state.groups.get(group).ok_or_else(|| not_followed(group))?;
-    if found.retired {
-        return Err(Invalid::new("group", group, "retired; a start brings it back"));
+fn followed(state: &State, name: &Group) -> Result<(String, Option<String>), Invalid> {
+    let group = state.groups.get(name).ok_or_else(|| Invalid::new("group", name, "not in this journal"))?;
+    if group.retired {
+        return Err(Invalid::new("group", name, "retired; a start brings it back"));
     }
-    let name = found.kafka_group.clone().ok_or_else(|| not_followed(group))?;
-    Ok((name, found.cluster_id.clone()))
+    Ok((kafka_group(name, group)?, group.cluster_id.clone()))
 }
 
-/// What to say of a group that no Kafka group follows.
-pub fn not_followed(group: &Group) -> Invalid {
-    let why = "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one";
-    Invalid::new("kafka", group, why)
+/// The Kafka group that follows the group; says why there is none.
+pub fn kafka_group(name: &Group, group: &GroupState) -> Result<String, Invalid> {
+    let why = match group.owner {
+        None => "no Kafka group follows this group yet: it was never started, and a start names its Kafka group",
+        Some(_) => {
+            "no Kafka group follows this group: it was started with the Kafka group none, or its app is not the default one"
+        }
+    };
+    group.kafka_group.clone().ok_or_else(|| Invalid::new("kafka", name, why))
 }
 
 fn set(
@@ -188,6 +210,7 @@ fn set(
     group: &Group,
     kafka_group: &str,
     partitions: &BTreeSet<TopicPartition>,
+    until: Instant,
 ) -> Vec<KafkaOutcome> {
     let follower = control.mirror.follower(group);
     let mut written = lock(&follower.turn);
@@ -198,8 +221,8 @@ fn set(
         let position = |at: &TopicPartition| Some(wanted(at)?.partitions.get(&at.partition)?.position);
         partitions.iter().filter_map(|at| Some((at.clone(), position(at)?))).collect()
     });
-    let results = broker.commit(kafka_group, &offsets, control.limits.deadline);
-    let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), control.limits.deadline);
+    let results = broker.commit(kafka_group, &offsets, left(until));
+    let held = broker.committed(kafka_group, &offsets.keys().cloned().collect(), left(until));
     let outcome = |(at, wanted): (&TopicPartition, &Offset)| {
         let offset = held.get(at).and_then(|held| held.known().copied());
         let error = match (results.get(at), held.get(at)) {
@@ -215,6 +238,7 @@ fn set(
     let outcomes: Vec<_> = offsets.iter().map(outcome).collect();
     // The mirror tells these once more, which costs nothing, and what failed until it works.
     written.offsets.retain(|at, _| !offsets.contains_key(at));
+    lock(&control.mirror.0.again).insert(group.clone());
     outcomes
 }
 

@@ -1,11 +1,15 @@
 //! What Kafka is told, and when, by a broker that says what it is told.
 
+mod elsewhere;
+
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::broker::{Member, Seen};
+use crate::broker::{Member, Seen, Untold};
 use crate::control::fake::World;
-use crate::control::{ExecuteError, SetError, StartError, StartRequest, execute, plan, retire, set_kafka, start};
+use crate::control::{
+    ExecuteError, Import, SetError, StartError, StartRequest, execute, import, plan, retire, set_kafka, start,
+};
 use crate::entry::Verdict;
 use crate::reconcile::Policy;
 use crate::rollback::{PlanRequest, Target};
@@ -48,9 +52,9 @@ fn writes(world: &World) -> Vec<Vec<u64>> {
     std::mem::take(&mut world.broker.kafka.lock().unwrap().writes)
 }
 
-fn member() -> Seen<Vec<Member>> {
+fn member() -> Result<Vec<Member>, Untold> {
     let named = |name: &str| name.to_owned();
-    Seen::Known(vec![Member { member_id: named("m-1"), client_id: named("c"), host: named("/h") }])
+    Ok(vec![Member { member_id: named("m-1"), client_id: named("c"), host: named("/h") }])
 }
 
 #[test]
@@ -286,20 +290,23 @@ fn live_members_keep_a_plan_from_being_executed() {
     let world = world();
     let state = || world.control.journal.group(&world.group).unwrap();
     let before = state();
-    for (members, why) in [(member(), "m-1 (client c, host /h)"), (Seen::Failed("timed out".to_owned()), "timed out")] {
+    let refused = Err(Untold::Refused("not authorized".to_owned()));
+    for (members, why) in [(member(), "m-1 (client c, host /h)"), (refused.clone(), "not authorized")] {
         world.broker.kafka.lock().unwrap().members = members.clone();
         let planned = plan(&world.control, to(&world, 40)).unwrap();
         assert!(!planned.executable() && planned.why_not().contains(why), "{planned:?}");
         let error = execute(&world.control, to(&world, 40), Some(&planned.id), "ann", "why").unwrap_err();
-        let live = members.known().is_some();
-        assert_eq!(matches!(error, ExecuteError::Active(_)), live, "{error}");
+        assert_eq!(matches!(error, ExecuteError::Active(_)), members.is_ok(), "{error}");
+        assert_eq!(matches!(error, ExecuteError::Refused(_)), members.is_err(), "{error}");
         assert!(error.to_string().contains(why), "{error}");
         assert_eq!(state(), before);
     }
-    world.broker.kafka.lock().unwrap().members = Seen::Known(Vec::new());
+    world.broker.kafka.lock().unwrap().members = Ok(Vec::new());
     let done = execute(&world.control, to(&world, 40), None, "ann", "why").unwrap();
     world.broker.kafka.lock().unwrap().members = member();
     assert!(matches!(set_kafka(&world.control, done.seq.unwrap()), Err(SetError::Active { .. })));
+    world.broker.kafka.lock().unwrap().members = refused;
+    assert!(matches!(set_kafka(&world.control, done.seq.unwrap()), Err(SetError::Unknown { .. })));
 }
 
 #[test]
@@ -311,7 +318,17 @@ fn a_kafka_group_is_needed_and_a_broker() {
     assert!(plan(&alone, to(&world, 40)).is_err());
     begin(&world, world.group.clone(), Some("none")).unwrap();
     let error = plan(&world.control, to(&world, 40)).unwrap_err().to_string();
-    assert!(error.contains("no Kafka group follows"), "{error}");
+    assert!(error.contains("started with the Kafka group none"), "{error}");
+    // Imported, and never started: no start has left it without one.
+    let group = Group::new("default", "loader").unwrap();
+    let offsets = [(TopicPartition::new("t".parse().unwrap(), 0), Offset::ZERO)].into();
+    let import = Import { group: group.clone(), source: "a file".to_owned(), offsets, seen: None };
+    import::import(&world.control.journal, import).unwrap();
+    let request = PlanRequest { group, ..to(&world, 40) };
+    let error = plan(&world.control, request.clone()).unwrap_err().to_string();
+    assert!(error.contains("never started, and a start names its Kafka group"), "{error}");
+    begin(&world, request.group.clone(), None).unwrap();
+    assert!(plan(&world.control, request).unwrap().executable());
 }
 
 #[test]
@@ -359,33 +376,6 @@ fn an_older_copy_of_the_journal_is_told_from_what_kafka_holds() {
 }
 
 #[test]
-fn another_cluster_is_told_nothing() {
-    let world = world();
-    let draft = {
-        let correction = crate::entry::Correction { cluster_id: Some("C1".to_owned()), ..Default::default() };
-        let body = crate::entry::Body::Reconciled { findings: Vec::new(), correction };
-        crate::entry::Draft { group: Some(world.group.clone()), epoch: world.epoch(), body }
-    };
-    world.control.journal.decide(move |_| Ok::<_, ()>((vec![draft], ()))).unwrap();
-    assert!(!follow(&world), "the broker does not say its cluster");
-    assert!(writes(&world).is_empty());
-    assert!(world.control.mirror.status(&world.group).error.unwrap().contains("cluster"));
-    let moved =
-        execute(&world.control, PlanRequest { kafka: false, unchecked: true, ..to(&world, 40) }, None, "ann", "why");
-    let error = set_kafka(&world.control, moved.unwrap().seq.unwrap()).unwrap_err();
-    assert!(matches!(error, SetError::OtherCluster(_)), "{error}");
-    assert!(writes(&world).is_empty());
-    // The addresses lead to the right one, then to another.
-    let is = |id: &str| world.broker.kafka.lock().unwrap().cluster_id = Seen::Known(id.to_owned());
-    is("C1");
-    assert!(follow(&world));
-    is("C2");
-    world.commit_to("t", 90);
-    assert!(!follow(&world));
-    assert_eq!(world.broker.held("t"), Some(40));
-}
-
-#[test]
 fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
     let world = world();
     let kept = world.control.mirror.keep(&world.control).unwrap();
@@ -399,6 +389,18 @@ fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
     let since = world.control.journal.with_state(|state| state.seq).previous();
     world.control.mirror.catch_up(&world.control, since);
     assert_eq!(world.broker.held("t"), Some(130));
+}
+
+/// It made no entry, so nothing else has the mirror look at the group.
+#[test]
+fn what_was_set_although_nothing_moved_is_told_once_more() {
+    let world = world();
+    assert!(follow(&world));
+    let kept = world.control.mirror.keep(&world.control).unwrap();
+    let set = execute(&world.control, to(&world, 100), None, "ann", "why").unwrap();
+    assert!(set.seq.is_none() && set.kafka.is_some_and(|set| set.is_done()));
+    drop(kept);
+    assert_eq!(writes(&world), [[100], [100], [100]], "followed, set, told once more");
 }
 
 #[test]

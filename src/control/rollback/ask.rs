@@ -73,7 +73,7 @@ fn ask(
                 brokers: looked.look.brokers,
                 deadline,
                 unknown: partitions.into_iter().collect(),
-                needed: request.to.needs_broker(),
+                needed: request.to.needs_broker() || request.kafka,
             });
         }
         if all_said || !in_time {

@@ -81,7 +81,7 @@ pub enum PlanError {
     /// The request makes no sense.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The broker said nothing at all.
+    /// The broker said nothing at all, or not who is in the Kafka group whose offsets would be set.
     #[error("no answer from {brokers} within {deadline:?}{}", unchecked_text(*needed))]
     BrokerUnavailable {
         /// Who was asked.
@@ -90,7 +90,7 @@ pub enum PlanError {
         deadline: Duration,
         /// The partitions that it was asked about.
         unknown: Vec<TopicPartition>,
-        /// Whether the target can't be found without it.
+        /// Whether nothing can be done without it: it knows the target, or its committed offsets are to be set.
         needed: bool,
     },
     /// History could not be read.

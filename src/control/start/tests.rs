@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::broker::{Ask, Look, Member, Seen};
+use crate::broker::{Ask, Look, Member, Seen, Untold};
 use crate::commit::Commit;
 use crate::control::{self, Limits};
 use crate::entry::{Body, Verdict};
@@ -72,8 +72,12 @@ impl Broker for ScriptedBroker {
         Seen::Absent
     }
 
-    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
-        Seen::Known(Vec::new())
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Result<Vec<Member>, Untold> {
+        Ok(Vec::new())
+    }
+
+    fn brokers(&self) -> &str {
+        "fake:9092"
     }
 
     fn first_readable(

@@ -8,6 +8,7 @@ use super::scout::Report;
 use super::steer::{Halt, Start};
 use super::worker::{Flow, TICK, Worker};
 use crate::kafka::raw::{Code, PartitionList};
+use crate::message::{NAMED, few};
 use crate::offset::{BatchNumber, Epoch, Offset, TopicPartition};
 use crate::positions::{GroupState, RaisedBy};
 use crate::reconcile::StartPosition;
@@ -55,17 +56,12 @@ impl Worker {
 
     /// Says by whom the group was moved, and where reading goes on.
     fn tell_move(&self, start: &Start) {
-        /// Partitions that are named before it says how many more there are.
-        const NAMED: usize = 5;
         let raised_by = self.journal.with_state(|state| state.groups.get(&self.group)?.raised_by.clone());
         let by = raised_by.map_or_else(String::new, |RaisedBy { kind, seq, by }| {
             format!(" ({kind}{}, seq {seq})", by.map(|by| format!(" by {by}")).unwrap_or_default())
         });
-        let named = start.starts.iter().take(NAMED).map(|start| format!("{} {}", start.at, start.offset));
-        let mut places = named.collect::<Vec<_>>().join(", ");
-        if let more @ 1.. = start.starts.len().saturating_sub(NAMED) {
-            places.push_str(&format!(" and {more} more"));
-        }
+        let places = start.starts.iter().map(|start| format!("{} {}", start.at, start.offset));
+        let places = few(places, NAMED, ", ");
         tracing::warn!("group {} goes on under epoch {}{by} from {places}", self.group, start.epoch);
     }
 

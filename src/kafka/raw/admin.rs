@@ -92,18 +92,9 @@ impl Handle {
 
     /// The cluster's id of the newest metadata; none where the broker gives none.
     pub(in crate::kafka) fn cluster_id(&self) -> Option<String> {
-        self.clusterid(0)
-    }
-
-    /// The same; on a new client that has no metadata yet, waits for it.
-    pub(in crate::kafka) fn cluster_id_within(&self, timeout: Duration) -> Option<String> {
-        self.clusterid(ms(timeout))
-    }
-
-    fn clusterid(&self, timeout_ms: c_int) -> Option<String> {
         // SAFETY: live; the text is ours and ends in NUL.
         unsafe {
-            let id = sys::rd_kafka_clusterid(self.as_ptr(), timeout_ms);
+            let id = sys::rd_kafka_clusterid(self.as_ptr(), 0);
             let shown = (!id.is_null()).then(|| text(id))?;
             sys::rd_kafka_mem_free(self.as_ptr(), id.cast());
             Some(shown)

@@ -57,6 +57,21 @@ impl Code {
         )
     }
 
+    /// Whether there was no answer in time from whoever has it; any other error is an answer.
+    pub(in crate::kafka) fn is_silence(self) -> bool {
+        self.is_about_coordinators()
+            || matches!(
+                self.0,
+                Raw::RD_KAFKA_RESP_ERR__TIMED_OUT
+                    | Raw::RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE
+                    | Raw::RD_KAFKA_RESP_ERR__TRANSPORT
+                    | Raw::RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN
+                    | Raw::RD_KAFKA_RESP_ERR__RESOLVE
+                    | Raw::RD_KAFKA_RESP_ERR__WAIT_COORD
+                    | Raw::RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT
+            )
+    }
+
     /// Whether Kafka has no group of this name.
     pub(in crate::kafka) fn is_no_such_group(self) -> bool {
         self.0 == Raw::RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND

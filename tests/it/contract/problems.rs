@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Request;
 use axum::response::IntoResponse as _;
-use tidelog::broker::{Ask, Broker, Look, Seen};
+use tidelog::broker::{Ask, Broker, Look, Member, Seen, Untold};
 use tidelog::journal::{ReadError, WriteError};
 use tidelog::offset::{Group, Offset, Seq, Timestamp, TopicPartition};
 use tidelog::server::{Guard, Limits, Problem, Role, Token};
@@ -59,8 +59,12 @@ impl Broker for Broken {
         Seen::Absent
     }
 
-    fn members(&self, _kafka_group: &str, _deadline: std::time::Duration) -> Seen<Vec<tidelog::broker::Member>> {
-        Seen::Known(Vec::new())
+    fn members(&self, _kafka_group: &str, _deadline: std::time::Duration) -> Result<Vec<Member>, Untold> {
+        Ok(Vec::new())
+    }
+
+    fn brokers(&self) -> &str {
+        "broken:9092"
     }
 }
 
@@ -170,13 +174,13 @@ fn every_problem_has_its_name_its_status_and_its_fields() {
         assert_eq!(answer.problem(), name, "{method} {:.60} {body:.60}: {}", target, answer.json());
         note(&answer, &mut found);
     }
-    // Live members of the Kafka group, and members that Kafka does not tell.
+    // Live members of the Kafka group, members that Kafka does not tell, and a coordinator that does not answer.
     let kafka =
         |offset: u64| format!(r#"{{"to": {{"offset": {offset}}}, "kafka": true, "actor": "ann", "reason": "why"}}"#);
     assert_eq!(runtime.block_on(world.ask("POST", "/v1/groups/g/rollback", &kafka(50))).status, 200);
     let moved = world.journal().group(&Group::new("default", "g").expect("a name")).and_then(|group| group.last_move);
     let again = format!("/v1/rollbacks/{}/kafka", moved.expect("a move"));
-    for members in ["members m", "members ?"] {
+    for members in ["members m", "members no", "members ?"] {
         world.change(members);
         note(&runtime.block_on(world.ask("POST", "/v1/groups/g/rollback", &kafka(60))), &mut found);
         note(&runtime.block_on(world.ask("POST", &again, "{}")), &mut found);

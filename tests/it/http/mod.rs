@@ -9,6 +9,7 @@ mod groups;
 mod hostile;
 mod limits;
 mod listeners;
+mod looks;
 mod losses;
 pub mod manners;
 mod metrics;

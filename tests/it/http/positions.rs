@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidelog::broker::{Ask, Broker, Look, Member, Seen};
+use tidelog::broker::{Ask, Broker, Look, Member, Seen, Untold};
 use tidelog::offset::{Offset, Timestamp, TopicPartition};
 
 use super::table::check;
@@ -197,7 +197,11 @@ impl Broker for Freezing {
         Broker::cluster_id(&*self.inner, deadline)
     }
 
-    fn members(&self, group: &str, deadline: Duration) -> Seen<Vec<Member>> {
+    fn brokers(&self) -> &str {
+        self.inner.brokers()
+    }
+
+    fn members(&self, group: &str, deadline: Duration) -> Result<Vec<Member>, Untold> {
         self.wait();
         Broker::members(&*self.inner, group, deadline)
     }

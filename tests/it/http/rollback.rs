@@ -287,6 +287,31 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
     assert_eq!(world.state().seq.as_u64(), 5, "an entry was made");
 }
 
+/// Who is in the Kafka group: refused is a policy's word, and no answer is none.
+#[test]
+fn a_coordinator_that_does_not_answer_is_unavailable_and_one_that_refuses_is_not() {
+    check(
+        &World::scripted(),
+        &(TWO_BATCHES.to_owned()
+            + r#"
+        > POST /v1/groups/g/rollback {"to": {"batch": 1}, "kafka": true, "actor": "ann", "reason": "why"}
+        200 {"seq": "6", "kafka": {"state": "done", "..": 0}, "..": 0}
+        ! members ?
+        > POST /v1/groups/g/rollback/plan {"to": {"offset": 5}, "kafka": true}
+        503 broker-unavailable {"detail": "no answer from fake:9092 within 250ms", "brokers": "fake:9092",
+         "deadline_ms": 250, "unknown": [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1}]}
+        > POST /v1/rollbacks/6/kafka {}
+        503 broker-unavailable {"detail": "*", "brokers": "fake:9092", "deadline_ms": 250, "unknown": []}
+        ! members no
+        > POST /v1/groups/g/rollback/plan {"to": {"offset": 5}, "kafka": true}
+        200 {"executable": false, "refusals": ["*"], "..": 0}
+        > POST /v1/rollbacks/6/kafka {}
+        409 refused {"detail": "Kafka does not tell the members of group g: not authorized",
+         "refusal": "members-unknown", "kafka_group": "g"}
+        "#),
+    );
+}
+
 #[tokio::test]
 async fn without_a_plan_nothing_is_executed() {
     // A repeat after a lost reply would move the group twice.

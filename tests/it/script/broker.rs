@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector};
+use tidelog::broker::{Ask, Broker, Look, Member, PartitionLook, Seen, TopicLook, TopicSelector, Untold};
 use tidelog::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicPartition};
 
 use super::words::{self, Words};
@@ -23,7 +23,7 @@ struct Script {
     times: BTreeMap<TopicPartition, Seen<Offset>>,
     kafka: BTreeMap<TopicPartition, Seen<Offset>>,
     /// Live members of the Kafka group; none in a script is nobody.
-    members: Option<Seen<Vec<Member>>>,
+    members: Option<Result<Vec<Member>, Untold>>,
     /// Partitions whose committed offsets it refuses to set.
     refused: BTreeSet<TopicPartition>,
     readable: Option<BTreeMap<TopicPartition, Vec<(Offset, Offset)>>>,
@@ -57,7 +57,7 @@ impl ScriptedBroker {
         self.with(|script| script.kafka = places(words));
     }
 
-    /// Who is in the Kafka group: `a b`, nobody, or `?` where it does not tell.
+    /// Who is in the Kafka group: `a b`, nobody, `?` where it does not answer, or `no` where it refuses to tell.
     pub fn members(&self, words: &Words) {
         let member = |id: &str| Member {
             member_id: id.to_owned(),
@@ -65,8 +65,9 @@ impl ScriptedBroker {
             host: "/127.0.0.1".to_owned(),
         };
         let said = match words.from(1).next() {
-            Some("?") => Seen::Failed("timed out".to_owned()),
-            _ => Seen::Known(words.from(1).map(member).collect()),
+            Some("?") => Err(Untold::Silent("timed out".to_owned())),
+            Some("no") => Err(Untold::Refused("not authorized".to_owned())),
+            _ => Ok(words.from(1).map(member).collect()),
         };
         self.with(|script| script.members = Some(said));
     }
@@ -169,8 +170,12 @@ impl Broker for ScriptedBroker {
         self.with(|script| script.cluster.clone()).map_or(Seen::Absent, Seen::Known)
     }
 
-    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Seen<Vec<Member>> {
-        self.with(|script| script.members.clone().unwrap_or(Seen::Known(Vec::new())))
+    fn members(&self, _kafka_group: &str, _deadline: Duration) -> Result<Vec<Member>, Untold> {
+        self.with(|script| script.members.clone().unwrap_or(Ok(Vec::new())))
+    }
+
+    fn brokers(&self) -> &str {
+        "fake:9092"
     }
 
     fn first_readable(
