@@ -18,6 +18,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{Look, Member};
+use crate::message::{NAMED, few};
 use crate::offset::{Epoch, Offset, TopicPartition};
 use crate::positions::{GroupState, Positions};
 
@@ -233,7 +234,7 @@ impl Plan {
 
     /// Why it can't be executed, for a person: the first few partitions, a line each.
     pub fn why_not(&self) -> String {
-        few(self.refusals.iter().map(|refusal| refusal.why.clone()))
+        few(self.refusals.iter().map(|refusal| &refusal.why), NAMED, "\n")
     }
 
     /// The sums over its partitions.
@@ -258,16 +259,6 @@ impl Plan {
             execute: to_execute(request, meaning, steps),
             clock_uncertain: false,
         }
-    }
-}
-
-/// The first few of these reasons, a line each, and how many more there are.
-pub(crate) fn few(mut whys: impl ExactSizeIterator<Item = String>) -> String {
-    const SHOWN: usize = 3;
-    let shown: Vec<_> = whys.by_ref().take(SHOWN).collect();
-    match whys.len() {
-        0 => shown.join("\n"),
-        more => format!("{}\nand {more} more", shown.join("\n")),
     }
 }
 

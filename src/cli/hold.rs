@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::args::GroupArg;
+use crate::cli::args::{GroupArg, words_of};
 use crate::cli::exit::Failure;
 use crate::cli::output::Out;
 use crate::cli::seat::Ask;
@@ -35,7 +35,8 @@ impl Hold {
         let group = self.group.group()?;
         let body = HoldBody { reason: self.reason, actor: Some(self.steer.actor()) };
         self.steer.post(out, Ask::of(&group, "/hold"), &body, |entry| {
-            format!("group {group} is on hold from seq {} on; `tidelog release` frees it", entry.seq)
+            let release = words_of(&group);
+            format!("group {group} is on hold from seq {} on; tidelog release {release} frees it", entry.seq)
         })
     }
 }

@@ -14,8 +14,9 @@ use crate::cli::kafka::KafkaArgs;
 use crate::cli::opening;
 use crate::cli::output::Out;
 use crate::cli::seat::{Answer, Ask, Needs, PlaceArgs, Problem, Seat, in_flags};
+use crate::message::{NAMED, few};
 use crate::offset::{Group, Seq};
-use crate::rollback::{self, PlanRequest, Scope};
+use crate::rollback::{PlanRequest, Scope};
 use crate::wire::{
     EntriesAnswer, ExecuteBody, ExecutedAnswer, KafkaAnswer, KafkaBody, KafkaWord, PlanAnswer, RollbackBody,
 };
@@ -309,7 +310,7 @@ impl Steps<'_> {
 }
 
 fn not_executable(plan: &PlanAnswer) -> Failure {
-    let why_not = rollback::few(plan.refusals.iter().map(|refusal| in_flags(&refusal.why)));
+    let why_not = few(plan.refusals.iter().map(|refusal| in_flags(&refusal.why)), NAMED, "\n");
     let why = format!("the plan can't be executed:\n{why_not}");
     if plan.members.is_empty() { Failure::Refused(why) } else { Failure::Conflict(why) }
 }
