@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::coordinator::Coordinators;
 use super::hole::first_readable;
 use super::raw::{Code, Described, Handle, Listed, PartitionList};
 use super::{ClientConfig, ClientError};
@@ -23,9 +24,6 @@ use crate::offset::{Isolation, Offset, OffsetRange, Timestamp, TopicName, TopicP
 /// How long an answer that speaks of another leader is asked again: just after a topic was made or has grown, the client
 /// and the brokers do not agree yet.
 const LEADERS_SETTLE: Duration = Duration::from_secs(2);
-/// The client's own group, which is never joined and never committed to. Without one librdkafka 2.12 ends the process when a
-/// group's coordinator answers a question about committed offsets that it is none (`rd_kafka_handle_OffsetFetch`).
-const NO_GROUP: &str = "tidelog";
 /// Bytes of the records by which Kafka keeps the committed offsets that one request sets: it writes them as one batch, which
 /// has at most 1 MiB.
 const COMMITTED_BYTES: usize = 512 << 10;
@@ -51,6 +49,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// ```
 pub struct KafkaBroker {
     handle: Arc<Handle>,
+    coordinators: Coordinators,
     config: ClientConfig,
     clock: Clock,
 }
@@ -62,8 +61,8 @@ impl KafkaBroker {
     ///
     /// A property that librdkafka does not know or can't use.
     pub fn new(config: &ClientConfig, clock: Clock) -> Result<KafkaBroker, ClientError> {
-        let handle = Arc::new(Handle::new(config, &[("group.id", NO_GROUP)])?);
-        Ok(KafkaBroker { handle, config: config.clone(), clock })
+        let handle = Arc::new(Handle::new(config, &[])?);
+        Ok(KafkaBroker { handle, coordinators: Coordinators::new(config), config: config.clone(), clock })
     }
 
     /// An error's text, with what went wrong with a connection.
@@ -127,17 +126,17 @@ impl KafkaBroker {
     ) -> BTreeMap<TopicPartition, Result<(), String>> {
         let mut list = PartitionList::with_capacity(offsets.len());
         offsets.iter().for_each(|(at, offset)| list.push_offset(at, **offset));
-        let answer =
-            of_coordinator(until, any_moved, |left| self.handle.alter_committed(kafka_group, &list, left).altered());
-        let result = |at: &TopicPartition| match &answer {
-            Ok(listed) => listed.get(at).copied().unwrap_or(Err(Code::TIMED_OUT)),
-            Err(code) => Err(*code),
-        };
+        let ask = |handle: &Arc<Handle>, left| handle.alter_committed(kafka_group, &list, left).altered();
+        let answer = self.coordinators.ask(until, any_moved, ask);
         let told = |code: Code| match code {
             Code::UNKNOWN_MEMBER => format!("{code}: the Kafka group has live members"),
             code => code.to_string(),
         };
-        offsets.iter().map(|(at, _)| ((*at).clone(), result(at).map(drop).map_err(told))).collect()
+        let result = |at: &TopicPartition| match &answer {
+            Ok(listed) => listed.get(at).copied().unwrap_or(Err(Code::TIMED_OUT)).map_err(told),
+            Err(unanswered) => Err(unanswered.to_string()),
+        };
+        offsets.iter().map(|(at, _)| ((*at).clone(), result(at).map(drop))).collect()
     }
 
     /// The ends of each partition's log.
@@ -284,14 +283,14 @@ impl Broker for KafkaBroker {
         }
         let list = PartitionList::of(partitions.iter(), -1);
         let until = Instant::now() + deadline;
-        let mut answer =
-            of_coordinator(until, any_moved, |left| self.handle.committed(kafka_group, &list, left).group_offsets());
+        let ask = |handle: &Arc<Handle>, left| handle.committed(kafka_group, &list, left).group_offsets();
+        let mut answer = self.coordinators.ask(until, any_moved, ask);
         let found = partitions.iter().map(|at| {
             let found = match &mut answer {
-                Ok(listed) => listed.remove(at).unwrap_or(Err(Code::TIMED_OUT)),
-                Err(code) => Err(*code),
+                Ok(listed) => listed.remove(at).unwrap_or(Err(Code::TIMED_OUT)).map_err(|code| code.to_string()),
+                Err(unanswered) => Err(unanswered.to_string()),
             };
-            (at.clone(), seen_or_absent(found.map_err(|code| code.to_string())))
+            (at.clone(), seen_or_absent(found))
         });
         found.collect()
     }
@@ -323,11 +322,12 @@ impl Broker for KafkaBroker {
 
     fn members(&self, kafka_group: &str, deadline: Duration) -> Result<Vec<Member>, Untold> {
         let until = Instant::now() + deadline;
-        match of_coordinator(until, |_| false, |left| self.handle.describe_group(kafka_group, left).members()) {
+        let ask = |handle: &Arc<Handle>, left| handle.describe_group(kafka_group, left).members();
+        match self.coordinators.ask(until, |_| false, ask) {
             Ok(members) => Ok(members),
-            Err(code) if code.is_no_such_group() => Ok(Vec::new()),
-            Err(code) if code.is_silence() => Err(Untold::Silent(self.failed(code))),
-            Err(code) => Err(Untold::Refused(code.to_string())),
+            Err(unanswered) if unanswered.code.is_no_such_group() => Ok(Vec::new()),
+            Err(unanswered) if unanswered.code.is_silence() => Err(Untold::Silent(unanswered.to_string())),
+            Err(unanswered) => Err(Untold::Refused(unanswered.code.to_string())),
         }
     }
 
@@ -366,26 +366,6 @@ fn seen_or_absent(found: Result<i64, String>) -> Seen<Offset> {
 
 fn failed_topic(why: &str) -> TopicLook {
     TopicLook { id: Seen::Failed(why.to_owned()), partitions: Seen::Failed(why.to_owned()) }
-}
-
-/// Asks a group's coordinator, again within `until` while it is only being made, or has just moved: as its answer says, or
-/// a part of it (`moved`).
-fn of_coordinator<T>(
-    until: Instant,
-    moved: impl Fn(&T) -> bool,
-    ask: impl Fn(Duration) -> Result<T, Code>,
-) -> Result<T, Code> {
-    loop {
-        let answer = left(until).and_then(&ask);
-        let again = match &answer {
-            Ok(answer) => moved(answer),
-            Err(code) => code.is_about_coordinators(),
-        };
-        if !again || Instant::now() + PAUSE >= until {
-            return answer;
-        }
-        thread::sleep(PAUSE);
-    }
 }
 
 fn any_moved(listed: &Listed) -> bool {

@@ -11,6 +11,7 @@
 mod broker;
 mod config;
 mod consumer;
+mod coordinator;
 mod hole;
 pub mod mock;
 mod properties;

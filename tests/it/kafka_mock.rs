@@ -1,5 +1,6 @@
 //! Looks and consumers on librdkafka's mock cluster: no Java, milliseconds.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -191,4 +192,27 @@ fn a_coordinator_that_has_moved_is_asked_again() {
     mock.fail(Request::OffsetFetch, &[Fault::NotCoordinator; 100]);
     let held = broker.committed("g", &wanted.keys().cloned().collect(), Duration::from_millis(300));
     assert!(held.values().all(|held| matches!(held, Seen::Failed(_))), "{held:?}");
+}
+
+/// librdkafka 2.12 ended the process (`rd_kafka_enq_once_del_source_return: Assertion`): a question whose time was over still
+/// waited for the coordinator, and was sent once that was there.
+#[test]
+fn a_coordinator_that_comes_back_after_the_deadline_is_asked_anew() {
+    let mock = mock_with(&[("orders", 2, 5)]);
+    let broker = KafkaBroker::new(&mock.config(), clock()).expect("a client");
+    let wanted: BTreeMap<_, _> = [(at("orders", 0), offset(3)), (at("orders", 1), offset(4))].into();
+    let (places, soon) = (wanted.keys().cloned().collect(), Duration::from_millis(300));
+    let done = broker.commit("g", &wanted, Duration::from_secs(10));
+    assert!(done.values().all(Result::is_ok), "{done:?}");
+    for _ in 0..2 {
+        mock.set_broker(1, false).expect("a broker");
+        let held = broker.committed("g", &places, soon);
+        assert!(held.values().all(|held| matches!(held, Seen::Failed(_))), "{held:?}");
+        let late = wanted.keys().map(|at| (at.clone(), offset(9))).collect();
+        assert!(broker.commit("g", &late, soon).values().all(Result::is_err));
+        mock.set_broker(1, true).expect("a broker");
+        // What was given up is not done later.
+        let held = broker.committed("g", &places, Duration::from_secs(10));
+        assert_eq!(held, wanted.iter().map(|(at, offset)| (at.clone(), Seen::Known(*offset))).collect());
+    }
 }

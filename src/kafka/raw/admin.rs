@@ -21,6 +21,10 @@ pub(in crate::kafka) struct Metadata {
     pub(in crate::kafka) topics: Vec<TopicName>,
 }
 
+/// The time-out that librdkafka is told for a question to a group's coordinator, its largest: one that passed could end the
+/// process. Whoever gives up such a question drops the client.
+const NEVER: Duration = Duration::from_secs(3_600);
+
 struct Options(NonNull<sys::rd_kafka_AdminOptions_t>);
 
 impl Options {
@@ -149,7 +153,7 @@ impl Handle {
         timeout: Duration,
     ) -> Pending {
         let group = CString::new(group).expect("a group name has no NUL");
-        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout);
+        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, NEVER);
         Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe {
@@ -168,7 +172,7 @@ impl Handle {
         timeout: Duration,
     ) -> Pending {
         let group = CString::new(group).expect("a group name has no NUL");
-        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS, timeout);
+        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS, NEVER);
         Pending::send(self, timeout, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe {
@@ -182,7 +186,7 @@ impl Handle {
     /// Asks the group's coordinator who is in it.
     pub(in crate::kafka) fn describe_group(self: &Arc<Self>, group: &str, timeout: Duration) -> Pending {
         let group = CString::new(group).expect("a group name has no NUL");
-        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, timeout);
+        let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS, NEVER);
         Pending::send(self, timeout, |queue| {
             let mut name = group.as_ptr();
             // SAFETY: all are live for the call, which copies what it needs.
