@@ -292,10 +292,14 @@ impl Published {
             loop {
                 let in_tail = self.memory().tail.result_from(group, &from);
                 let key = in_tail.as_deref().into_iter().chain(sealed.key()).min().map(<[u8]>::to_vec);
-                let value = key.as_deref().map(|key| match self.memory().tail.result(group, key, upto) {
-                    Some(value) => Ok(value),
-                    None if sealed.key() == Some(key) => sealed.value(upto),
-                    None => Ok(None),
+                let value = key.as_deref().map(|key| {
+                    // Commits wait while the memory is held.
+                    let in_tail = self.memory().tail.result(group, key, upto);
+                    match in_tail {
+                        Some(value) => Ok(value),
+                        None if sealed.key() == Some(key) => sealed.value(upto),
+                        None => Ok(None),
+                    }
                 });
                 // What the tail has let go by now is in the store, but not in this walk over it.
                 if !sealed.is_current() {

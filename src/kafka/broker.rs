@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::coordinator::Coordinators;
+use super::coordinator::{Coordinators, Unanswered};
 use super::hole::first_readable;
 use super::raw::{Code, Described, Handle, Listed, PartitionList};
 use super::{ClientConfig, ClientError};
@@ -29,12 +29,10 @@ const LEADERS_SETTLE: Duration = Duration::from_secs(2);
 const COMMITTED_BYTES: usize = 512 << 10;
 /// What such a record takes beside the names of group and topic, at most.
 const COMMITTED_OVERHEAD: usize = 64;
-/// The topic by which it keeps them. A question about one topic is the least that makes a broker answer with the cluster's id.
-const COMMITTED_TOPIC: &str = "__consumer_offsets";
 /// The pause before asking again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A Kafka cluster, looked at through one client.
+/// A Kafka cluster, looked at through one client; the coordinators of groups are asked through others.
 ///
 /// ```
 /// # let clock = std::sync::Arc::new(|| tidelog::offset::Timestamp::from_millis(1_796_032_800_000));
@@ -62,7 +60,7 @@ impl KafkaBroker {
     /// A property that librdkafka does not know or can't use.
     pub fn new(config: &ClientConfig, clock: Clock) -> Result<KafkaBroker, ClientError> {
         let handle = Arc::new(Handle::new(config, &[])?);
-        Ok(KafkaBroker { handle, coordinators: Coordinators::new(config), config: config.clone(), clock })
+        Ok(KafkaBroker { handle, coordinators: Coordinators::new(config)?, config: config.clone(), clock })
     }
 
     /// An error's text, with what went wrong with a connection.
@@ -117,6 +115,16 @@ impl KafkaBroker {
         self.handle.list_offsets(&list, isolation, left(until)?).offsets()
     }
 
+    /// Asks the coordinator of a group, of the cluster that looks see.
+    fn of_coordinator<T>(
+        &self,
+        until: Instant,
+        part: impl Fn(&T) -> Option<Code>,
+        ask: impl Fn(&Arc<Handle>, Duration) -> Result<T, Code>,
+    ) -> Result<T, Unanswered> {
+        self.coordinators.ask(self.handle.cluster_id().as_deref(), until, part, ask)
+    }
+
     /// Sets some committed offsets.
     fn commit_some(
         &self,
@@ -127,7 +135,7 @@ impl KafkaBroker {
         let mut list = PartitionList::with_capacity(offsets.len());
         offsets.iter().for_each(|(at, offset)| list.push_offset(at, **offset));
         let ask = |handle: &Arc<Handle>, left| handle.alter_committed(kafka_group, &list, left).altered();
-        let answer = self.coordinators.ask(until, any_moved, ask);
+        let answer = self.of_coordinator(until, unsettled, ask);
         let told = |code: Code| match code {
             Code::UNKNOWN_MEMBER => format!("{code}: the Kafka group has live members"),
             code => code.to_string(),
@@ -284,7 +292,7 @@ impl Broker for KafkaBroker {
         let list = PartitionList::of(partitions.iter(), -1);
         let until = Instant::now() + deadline;
         let ask = |handle: &Arc<Handle>, left| handle.committed(kafka_group, &list, left).group_offsets();
-        let mut answer = self.coordinators.ask(until, any_moved, ask);
+        let mut answer = self.of_coordinator(until, unsettled, ask);
         let found = partitions.iter().map(|at| {
             let found = match &mut answer {
                 Ok(listed) => listed.remove(at).unwrap_or(Err(Code::TIMED_OUT)).map_err(|code| code.to_string()),
@@ -310,12 +318,8 @@ impl Broker for KafkaBroker {
 
     fn cluster_id(&self, deadline: Duration) -> Seen<String> {
         // What a client that has asked before knows; it is asked anew whenever a connection is.
-        if let Some(id) = self.handle.cluster_id() {
-            return Seen::Known(id);
-        }
-        let topic = COMMITTED_TOPIC.parse().expect("a legal name");
-        match self.handle.metadata(Some(&topic), deadline) {
-            Ok(_) => self.handle.cluster_id().map_or(Seen::Absent, Seen::Known),
+        match self.handle.cluster_id_within(deadline) {
+            Ok(id) => id.map_or(Seen::Absent, Seen::Known),
             Err(code) => Seen::Failed(self.failed(code)),
         }
     }
@@ -323,11 +327,12 @@ impl Broker for KafkaBroker {
     fn members(&self, kafka_group: &str, deadline: Duration) -> Result<Vec<Member>, Untold> {
         let until = Instant::now() + deadline;
         let ask = |handle: &Arc<Handle>, left| handle.describe_group(kafka_group, left).members();
-        match self.coordinators.ask(until, |_| false, ask) {
+        match self.of_coordinator(until, |_| None, ask) {
             Ok(members) => Ok(members),
-            Err(unanswered) if unanswered.code.is_no_such_group() => Ok(Vec::new()),
-            Err(unanswered) if unanswered.code.is_silence() => Err(Untold::Silent(unanswered.to_string())),
-            Err(unanswered) => Err(Untold::Refused(unanswered.code.to_string())),
+            Err(Unanswered::Code(code, _)) if code.is_no_such_group() => Ok(Vec::new()),
+            Err(Unanswered::Code(code, _)) if !code.is_silence() => Err(Untold::Refused(code.to_string())),
+            Err(unanswered @ Unanswered::OtherCluster(_)) => Err(Untold::Refused(unanswered.to_string())),
+            Err(unanswered) => Err(Untold::Silent(unanswered.to_string())),
         }
     }
 
@@ -368,12 +373,15 @@ fn failed_topic(why: &str) -> TopicLook {
     TopicLook { id: Seen::Failed(why.to_owned()), partitions: Seen::Failed(why.to_owned()) }
 }
 
-fn any_moved(listed: &Listed) -> bool {
-    listed.values().any(|value| value.is_err_and(Code::is_about_coordinators))
+/// What a part of the answer says of the coordinator that is no answer yet.
+fn unsettled(listed: &Listed) -> Option<Code> {
+    let mut codes = listed.values().filter_map(|value| value.err()).filter(|code| code.is_about_coordinators());
+    let first = codes.next()?;
+    Some(codes.find(|code| *code == Code::NOT_COORDINATOR).unwrap_or(first))
 }
 
 /// What is left of the time; none is a time-out.
-fn left(until: Instant) -> Result<Duration, Code> {
+pub(super) fn left(until: Instant) -> Result<Duration, Code> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(Code::TIMED_OUT) } else { Ok(left) }
 }

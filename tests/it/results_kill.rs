@@ -33,7 +33,7 @@ const RECORDS: i64 = 400;
 
 /// Where a child is killed, once it has committed a batch: at the nth time that it comes to a place of its own or of the
 /// journal; or by the parent, when it has said so many words.
-const KILLS: [(&str, u64); 17] = [
+const KILLS: [(&str, u64); 18] = [
     ("taken", 1),
     ("computed", 1),
     ("committed", 1),
@@ -45,6 +45,7 @@ const KILLS: [(&str, u64); 17] = [
     ("wal-synced", 1),
     ("wal-rotate-closed", 1),
     ("said", 8),
+    ("seal: results", 1),
     ("seal: index", 1),
     ("seal: data", 1),
     ("seal: valid", 1),

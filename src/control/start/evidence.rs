@@ -22,16 +22,18 @@ pub(super) struct Looks {
     taken: VecDeque<(Instant, Arc<Observed>)>,
     /// What is known of holes, so that a thousand of them, far apart, are looked into in the end.
     holes: HashMap<OffsetRange, Seen<Offset>>,
+    /// How many there were at first.
+    open: Option<usize>,
 }
 
 impl Looks {
     pub(super) fn new(second_look: Duration) -> Self {
-        Looks { second_look, taken: VecDeque::new(), holes: HashMap::new() }
+        Looks { second_look, taken: VecDeque::new(), holes: HashMap::new(), open: None }
     }
 
-    /// How many holes are looked into.
+    /// How many holes are looked into, at most as many as there were at first: others may open without an end.
     pub(super) fn answered(&self) -> usize {
-        self.holes.len()
+        self.holes.len().min(self.open.unwrap_or_default())
     }
 
     /// The newest look that was complete so long before `now` that another one counts as a second. Older ones are
@@ -94,6 +96,7 @@ impl Evidence {
         let Observed { look, positions } = self.observed.as_ref();
         let mut ranges: Vec<OffsetRange> = to_look_into(&self.topics, positions, look);
         ranges.truncate(limit);
+        looks.open.get_or_insert(ranges.len());
         if ranges.is_empty() {
             // None that the log still has, but one that is opened until the decision must be looked into too.
             let able = broker.first_readable(&[], self.isolation, deadline).is_some();

@@ -181,7 +181,8 @@ impl Disk {
     pub fn write(&self, point: &'static str, writes: Writes) -> Result<(), StoreError> {
         let (mut batch, mut bytes) = (sled::Batch::default(), 0);
         for (key, value) in writes {
-            let size = key.len() + value.as_ref().map_or(0, Vec::len);
+            // A removal is work on what was there.
+            let size = key.len() + value.as_ref().map_or(MAX_VALUE, Vec::len);
             if bytes > 0 && bytes + size > CHUNK {
                 self.write_chunk(point, std::mem::take(&mut batch))?;
                 bytes = 0;

@@ -56,6 +56,8 @@ pub struct Run {
     pub bytes: u64,
     /// What it begins with.
     pub begin: Place,
+    /// Its last key.
+    pub end: Vec<u8>,
 }
 
 /// The highest `until_offset` of each partition in a group's blocks, over all incarnations of its topic: it only rises.

@@ -1,9 +1,9 @@
 //! Results: runs, each the puts of consecutive seals in the order of their keys, packed into blocks.
 //!
 //! A seal writes the puts that it brings as a run of its own, together with what the runs right before it hold while those
-//! are not much larger: so a group has few runs, and a put is written few times. The group's state lists its runs, which
-//! makes them valid with the seal; those that were taken into another are removed after it, and what no list names at
-//! the next open.
+//! are not much larger: so a put is written few times, and a group has few small runs, besides one for every 16 to 32 MiB.
+//! Runs are written before the rest of the seal. The group's state lists them, which makes them valid with the seal; those
+//! that were taken into another are removed after it, and what no list names at the next open.
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -19,8 +19,10 @@ use crate::offset::{Group, Seq};
 
 /// What the results of a block may take: with its head and what comes next it fits one value.
 const ROOM: usize = MAX_SINGLE - 300;
-/// A run of more bytes is taken into no other: bounds the memory and the time of a seal.
+/// A run of more bytes is taken into no other: bounds what a seal holds in memory.
 const MAX_RUN: u64 = 32 << 20;
+/// Bytes of runs that one seal takes into others, over all groups: bounds its time. What is left is for the next ones.
+pub(super) const MAX_MERGED: u64 = 4 * MAX_RUN;
 
 /// A group's results as one call sees them: while no other seal becomes valid, none of them goes.
 struct View {
@@ -35,7 +37,7 @@ impl Store {
         loop {
             let view = self.0.results_view(group);
             // The newest that speaks of the key counts.
-            let runs = view.runs.iter().rev().filter(|run| run.first <= upto);
+            let runs = view.runs.iter().rev().filter(|run| run.first <= upto && run.may_hold(key));
             let found = runs.map(|run| self.0.find(view.id, run, key, upto)).find_map(Result::transpose);
             if self.0.is_current(&view) {
                 return Ok(found.transpose()?.and_then(|item| item.value));
@@ -129,12 +131,19 @@ impl ResultsWalk {
     }
 }
 
+impl Run {
+    fn may_hold(&self, key: &[u8]) -> bool {
+        (self.begin.0.as_slice()..=self.end.as_slice()).contains(&key)
+    }
+}
+
 impl Shared {
     /// Of a group without results there is nothing to see.
     fn results_view(&self, group: &Group) -> View {
+        // First: a seal that names the group meanwhile makes this view an old one.
+        let seal = self.published().sealed.seal;
         let id = self.names().groups.id(group).unwrap_or_default();
-        let published = self.published();
-        View { id, seal: published.sealed.seal, runs: published.runs.get(&id).cloned().unwrap_or_default() }
+        View { id, seal, runs: self.published().runs.get(&id).cloned().unwrap_or_default() }
     }
 
     /// Whether no seal became valid since: until then no run goes.
@@ -168,6 +177,9 @@ impl Shared {
 
     /// The first key of the run at or above `from`.
     fn seek(&self, id: u32, run: &Run, from: &[u8]) -> Result<Option<Cursor>, StoreError> {
+        if from > run.end.as_slice() {
+            return Ok(None);
+        }
         self.cursor(id, run, &(from.to_vec(), Reverse(Seq::MAX)))
     }
 
@@ -260,37 +272,44 @@ impl Written {
         Ok(())
     }
 
-    /// Puts what was taken among the writes of seal `seal`, as a run; and the removal of those that it takes the place of
-    /// among `later`, what is written once the seal is valid.
+    /// Writes what was taken as a run of seal `seal`, with what the runs before it hold, of which there may be `room` bytes;
+    /// the removal of those goes among `later`, what is written once the seal is valid.
     pub fn finish(
         &mut self,
         shared: &Shared,
         id: u32,
         seal: u64,
-        writes: &mut Writes,
+        room: &mut u64,
         later: &mut Writes,
     ) -> Result<(), StoreError> {
         let mut items = std::mem::take(&mut self.items);
-        let weigh = |items: &[Item]| items.iter().map(|item| item.weight() as u64).sum::<u64>();
-        let mut bytes = weigh(&items);
-        if items.is_empty() {
-            return Ok(());
-        }
-        let mut first = items[0].seq();
+        let mut bytes = items.iter().map(|item| item.weight() as u64).sum::<u64>();
+        let Some(mut first) = items.first().map(Item::seq) else { return Ok(()) };
         // Each is then at least twice as large as the next, or too large to be written again.
-        while let Some(run) = self.runs.pop_if(|run| run.bytes < 2 * bytes && run.bytes + bytes <= MAX_RUN) {
-            shared.each_result(id, &run, &mut |item| {
+        let small = |run: &mut Run, bytes: u64| run.bytes < 2 * bytes && run.bytes + bytes <= MAX_RUN;
+        while let Some(run) = self.runs.pop_if(|run| small(run, bytes) && run.bytes <= *room) {
+            let own = items.len();
+            let read = shared.each_result(id, &run, &mut |item| {
                 items.push(item);
                 ControlFlow::Continue(())
-            })?;
+            });
+            if let Err(error) = read {
+                // Whoever asks for what it holds is told. It is no reason to take no more commits.
+                tracing::error!(%error, "results that can't be read are left as they are");
+                items.truncate(own);
+                self.runs.push(run);
+                break;
+            }
             remove_run(&shared.disk, id, run.seal, later)?;
+            *room -= run.bytes;
             bytes += run.bytes;
             first = run.first;
         }
         // A stable sort makes use of the parts that are in order.
         items.sort_by(|a, b| a.place.cmp(&b.place));
-        self.runs.push(Run { seal, first, puts: items.len() as u64, bytes, begin: items[0].place.clone() });
-        let mut rest = &items[..];
+        let (begin, end) = (items[0].place.clone(), items[items.len() - 1].key().to_vec());
+        self.runs.push(Run { seal, first, puts: items.len() as u64, bytes, begin, end });
+        let (mut writes, mut rest) = (Writes::new(), &items[..]);
         while !rest.is_empty() {
             let mut room = ROOM;
             let fits = |item: &&Item| match room.checked_sub(item.weight()) {
@@ -304,9 +323,10 @@ impl Written {
             let count = rest.iter().take_while(fits).count().max(1);
             let (block, after) = rest.split_at(count);
             let under = keys::result(id, seal, block[0].key(), block[0].seq());
-            disk::put(writes, &under, &results::encode(&under, block, after.first().map(|next| &next.place)));
+            let next = after.first().map(|next| &next.place);
+            disk::put(&mut writes, &under, &results::encode(&under, block, next));
             rest = after;
         }
-        Ok(())
+        shared.disk.write("seal: results", writes)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::disk::{self, MAX_SINGLE, Record, Writes};
 use super::error::StoreError;
 use super::records::{Other, Pace, Reach, Sealed, SealedGroup};
-use super::results::Written;
+use super::results::{MAX_MERGED, Written};
 use super::{Head, Shared, keys, pack};
 use crate::entry::{Body, Entry};
 use crate::journal::codec::block::{self, Around, Batches};
@@ -363,10 +363,10 @@ impl Sealer {
         let before = self.shared.published().sealed;
         let seal = before.seal + 1;
         let mut old_states = Writes::new();
-        let (mut heads, mut runs) = (Vec::new(), Vec::new());
+        let (mut heads, mut runs, mut room) = (Vec::new(), Vec::new(), MAX_MERGED);
         let touched = self.groups.iter().filter(|(_, side)| side.touched.is_some());
         for id in touched.map(|(id, _)| *id).collect::<Vec<_>>() {
-            heads.push((id, self.seal_state(id, seal, &mut old_states)?));
+            heads.push((id, self.seal_state(id, seal, &mut room, &mut old_states)?));
             let of_group = self.groups.get(&id).map(|side| &side.written.runs).filter(|runs| !runs.is_empty());
             runs.extend(of_group.map(|runs| (id, runs.as_slice().into())));
         }
@@ -382,7 +382,7 @@ impl Sealer {
             }
         };
         let disk = &self.shared.disk;
-        // The index goes first: it tells a sweep which groups a torn seal may have touched.
+        // After the results the index goes first: it tells a sweep which groups a torn seal may have touched.
         let mut rest = std::mem::take(&mut self.writes);
         disk.write("seal: index", split_off(&mut rest, b'q'))?;
         disk.write("seal: names", split_off(&mut rest, b'd'))?;
@@ -404,7 +404,7 @@ impl Sealer {
 
     /// Writes the group's results and state under the number of this seal; what they take the place of goes once this seal
     /// is valid.
-    fn seal_state(&mut self, id: u32, seal: u64, old_states: &mut Writes) -> Result<Head, StoreError> {
+    fn seal_state(&mut self, id: u32, seal: u64, room: &mut u64, old_states: &mut Writes) -> Result<Head, StoreError> {
         let shared = Arc::clone(&self.shared);
         let state: GroupState =
             shared.names().groups.name(id).and_then(|group| self.state.groups.get(group)).cloned().unwrap_or_default();
@@ -412,7 +412,7 @@ impl Sealer {
             return Ok(Head::default());
         };
         side.touched = None;
-        side.written.finish(&shared, id, seal, &mut self.writes, old_states)?;
+        side.written.finish(&shared, id, seal, room, old_states)?;
         if let Some(old) = side.seal.replace(seal) {
             let (from, to) = (keys::state(id, old), keys::state(id, old + 1));
             shared.disk.each_key(from..to, &mut |key| {

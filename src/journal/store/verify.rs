@@ -77,13 +77,16 @@ impl Shared {
         let disk = &self.disk;
         let mut end = Seq::ZERO;
         for run in runs {
-            let (mut first, mut last) = (Seq::MAX, Seq::ZERO);
+            let (mut first, mut last, mut key) = (Seq::MAX, Seq::ZERO, Vec::new());
             self.each_result(id, run, &mut |item| {
                 (first, last) = (first.min(item.seq()), last.max(item.seq()));
+                key = item.place.0;
                 ControlFlow::Continue(())
             })?;
-            if first != run.first || first <= end {
-                return Err(disk.damaged(format!("results of group {id} from seq {first} on, not {}", run.first)));
+            if first != run.first || first <= end || key != run.end {
+                return Err(
+                    disk.damaged(format!("results of group {id} from seq {first} on are not what {run:?} says"))
+                );
             }
             end = last;
         }

@@ -25,6 +25,9 @@ pub(in crate::kafka) struct Metadata {
 /// process. Whoever gives up such a question drops the client.
 const NEVER: Duration = Duration::from_secs(3_600);
 
+/// The topic of committed offsets. A question about one topic is the least that makes a broker answer with the cluster's id.
+const COMMITTED_TOPIC: &str = "__consumer_offsets";
+
 struct Options(NonNull<sys::rd_kafka_AdminOptions_t>);
 
 impl Options {
@@ -103,6 +106,15 @@ impl Handle {
             sys::rd_kafka_mem_free(self.as_ptr(), id.cast());
             Some(shown)
         }
+    }
+
+    /// The cluster's id, asked for where the client has not heard of it; none where the broker gives none.
+    pub(in crate::kafka) fn cluster_id_within(&self, timeout: Duration) -> Result<Option<String>, Code> {
+        if let Some(id) = self.cluster_id() {
+            return Ok(Some(id));
+        }
+        self.metadata(Some(&COMMITTED_TOPIC.parse().expect("a legal name")), timeout)?;
+        Ok(self.cluster_id())
     }
 
     /// Asks `broker` about these topics: one metadata request.

@@ -15,8 +15,7 @@ impl Code {
     pub(in crate::kafka) const PARTITION_EOF: Code = Code(Raw::RD_KAFKA_RESP_ERR__PARTITION_EOF);
     pub(in crate::kafka) const NO_POSITION: Code = Code(Raw::RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET);
 
-    /// No client could be made.
-    pub(in crate::kafka) const NO_CLIENT: Code = Code(Raw::RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE);
+    pub(in crate::kafka) const NOT_COORDINATOR: Code = Code(Raw::RD_KAFKA_RESP_ERR_NOT_COORDINATOR);
     pub(in crate::kafka) const UNKNOWN_MEMBER: Code = Code(Raw::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
 
     /// Fails if `raw` is an error.

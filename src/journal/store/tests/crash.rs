@@ -107,8 +107,8 @@ fn a_seal_or_the_one_before() {
             };
         }
     }
-    let expected = "open: sled, open: sled opened, seal: data, seal: index, seal: names, seal: old states, seal: valid, \
-                    sweep: data, sweep: index";
+    let expected = "open: sled, open: sled opened, seal: data, seal: index, seal: names, seal: old states, seal: results, \
+                    seal: valid, sweep: data, sweep: index";
     assert_eq!(points.into_iter().collect::<Vec<_>>().join(", "), expected);
 }
 

@@ -11,7 +11,7 @@ use crate::offset::Seq;
 use crate::positions::Positions;
 
 /// The database itself, once a handle that was just dropped has let it go.
-fn raw(dir: &Path) -> sled::Db {
+pub fn raw(dir: &Path) -> sled::Db {
     let begun = std::time::Instant::now();
     loop {
         match sled::Config::new().path(dir).flush_every_ms(None).open() {

@@ -3,6 +3,7 @@
 mod crash;
 mod damage;
 mod model;
+mod runs;
 mod script;
 
 use std::path::Path;
