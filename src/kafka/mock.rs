@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rdkafka::config::ClientConfig as Native;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::mocking::{MockCluster, MockCoordinator};
+use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer as _};
 
 use super::ClientConfig;
@@ -199,12 +199,6 @@ impl Mock {
     pub fn set_leader(&self, at: &TopicPartition, there: bool) -> Result<(), MockError> {
         let leader = there.then_some(1);
         Ok(self.cluster.partition_leader(at.topic.as_str(), at.partition.cast_signed(), leader)?)
-    }
-
-    /// Makes a broker the coordinator of a Kafka group, in place of the one that was.
-    pub fn set_coordinator(&self, kafka_group: &str, broker: u16) -> Result<(), MockError> {
-        let group = MockCoordinator::Group(kafka_group.to_owned());
-        Ok(self.cluster.coordinator(group, i32::from(broker))?)
     }
 
     /// Takes a broker off the network, or puts it back.

@@ -194,23 +194,6 @@ fn a_coordinator_that_has_moved_is_asked_again() {
     assert!(held.values().all(|held| matches!(held, Seen::Failed(_))), "{held:?}");
 }
 
-/// librdkafka goes on asking the one that it knows for a quarter of an hour.
-#[test]
-fn a_coordinator_that_is_another_one_now_is_found() {
-    let mock = Mock::new(2).expect("a mock starts");
-    mock.create_topic(&name("orders"), 1).expect("made");
-    let broker = KafkaBroker::new(&mock.config(), clock()).expect("a client");
-    let place = [at("orders", 0)].into();
-    for (coordinator, position) in [(1, 3), (2, 4), (1, 5)] {
-        mock.set_coordinator("g", coordinator).expect("a broker");
-        let wanted = [(at("orders", 0), offset(position))].into();
-        let done = broker.commit("g", &wanted, Duration::from_secs(10));
-        assert!(done.values().all(Result::is_ok), "{done:?}");
-        let held = broker.committed("g", &place, Duration::from_secs(10));
-        assert_eq!(held, [(at("orders", 0), Seen::Known(offset(position)))].into());
-    }
-}
-
 /// librdkafka 2.12 ended the process (`rd_kafka_enq_once_del_source_return: Assertion`): a question whose time was over still
 /// waited for the coordinator, and was sent once that was there.
 #[test]

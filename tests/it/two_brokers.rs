@@ -4,7 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use tidelog::broker::{Broker, Seen};
+use tidelog::kafka::{ClientConfig, KafkaBroker};
+
 use crate::kafka::{Options, TestKafka};
+use crate::kafka_mock::{at, clock, offset};
 use crate::program::{Http, Program, record, starts, text};
 use crate::wait::wait_for;
 
@@ -35,8 +39,41 @@ fn assert_in_range((status, answer): &(u16, Value)) {
 fn a_broker_goes_away_and_comes_back() {
     let config = [("broker.session.timeout.ms", "3000"), ("broker.heartbeat.interval.ms", "500")];
     let kafka = TestKafka::start(Options { nodes: 2, config: &config, ..Options::default() });
+    a_coordinator_that_moves_is_found(&kafka);
     leader_changes_during_a_start_and_without_one_there_is_no_verdict(&kafka);
     a_consumer_waits_half_a_minute_and_goes_on(&kafka);
+}
+
+/// librdkafka goes on asking the one that it knows for a quarter of an hour, as long as that one is there.
+fn a_coordinator_that_moves_is_found(kafka: &TestKafka) {
+    kafka.create_topic_on("moved", &[&[1]], &[]);
+    let broker = KafkaBroker::new(&ClientConfig::new(kafka.brokers()).expect("addresses"), clock()).expect("a client");
+    let commit = |position| {
+        let wanted = [(at("moved", 0), offset(position))].into();
+        let done = broker.commit("g", &wanted, Duration::from_secs(10));
+        assert!(done.values().all(Result::is_ok), "{done:?}");
+        let held = broker.committed("g", &[at("moved", 0)].into(), Duration::from_secs(10));
+        assert_eq!(held, [(at("moved", 0), Seen::Known(offset(position)))].into());
+        assert_eq!(broker.members("g", Duration::from_secs(10)), Ok(Vec::new()));
+    };
+    commit(3);
+    // There and back again.
+    for position in [4, 5] {
+        let from = kafka.leader("__consumer_offsets", 0).expect("a leader");
+        let to = 3 - from;
+        let plan = json!({ "version": 1,
+            "partitions": [{ "topic": "__consumer_offsets", "partition": 0, "replicas": [to] }] });
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), plan.to_string()).expect("written");
+        let file = file.path().to_str().expect("a name of ours");
+        let flags = ["--reassignment-json-file", file, "--execute"];
+        kafka.tool("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", &flags);
+        wait_for("the other coordinator", Duration::from_secs(30), || match kafka.leader("__consumer_offsets", 0) {
+            Some(leader) if leader == to => Ok(()),
+            other => Err(other),
+        });
+        commit(position);
+    }
 }
 
 fn leader_changes_during_a_start_and_without_one_there_is_no_verdict(kafka: &TestKafka) {
