@@ -158,6 +158,15 @@ impl Mirror {
         followers.iter().for_each(|follower| lock(&follower.turn).offsets.clear());
     }
 
+    /// Sets nothing aside any longer: there is no later.
+    fn try_at_once(&self) {
+        let followers: Vec<_> = lock(&self.0.followers).values().cloned().collect();
+        let now = Instant::now();
+        for follower in followers {
+            lock(&follower.turn).aside.values_mut().for_each(|(when, _)| *when = now);
+        }
+    }
+
     fn follower(&self, group: &Group) -> Arc<Follower> {
         Arc::clone(lock(&self.0.followers).entry(group.clone()).or_default())
     }
@@ -270,8 +279,8 @@ struct Refused {
     why: Option<String>,
 }
 
-/// Tells Kafka what is due, within `deadline`. What it refuses is set aside for a while, each partition by itself: those of a topic that is
-/// gone do not hold up the others.
+/// Tells Kafka what is due, within `deadline`. What it refuses is set aside for a while, each partition by itself: those of
+/// a topic that is gone do not hold up the others.
 fn write(broker: &dyn Broker, written: &mut Written, due: &Due, deadline: Duration) -> Refused {
     let until = Instant::now() + deadline;
     // Each time: the addresses may lead to another cluster by now.

@@ -120,6 +120,9 @@ impl Rounds {
     fn run(&mut self) {
         loop {
             let stopping = self.stop.load(Ordering::Relaxed);
+            if stopping {
+                self.mirror.try_at_once();
+            }
             self.round();
             if stopping {
                 return;

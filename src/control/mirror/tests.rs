@@ -391,6 +391,27 @@ fn what_is_kept_is_told_without_being_asked_and_at_the_end() {
     assert_eq!(world.broker.held("t"), Some(130));
 }
 
+/// A broker that is back just before the end: what it refused is not left until another process commits.
+#[test]
+fn what_was_refused_is_told_at_the_end_without_a_pause() {
+    let world = world();
+    let kept = world.control.mirror.keep(&world.control).unwrap();
+    let refuse = |topics: &[&str]| {
+        world.broker.kafka.lock().unwrap().refuses = topics.iter().map(|topic| topic.parse().unwrap()).collect();
+    };
+    refuse(&["t"]);
+    world.commit_to("t", 110);
+    // The third refusal has it set aside for four seconds.
+    let begun = Instant::now();
+    while world.control.mirror.status(&world.group).failures < 3 {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    refuse(&[]);
+    drop(kept);
+    assert_eq!(world.broker.held("t"), Some(110));
+}
+
 /// It made no entry, so nothing else has the mirror look at the group.
 #[test]
 fn what_was_set_although_nothing_moved_is_told_once_more() {
