@@ -107,9 +107,7 @@ impl Offsets {
         if let Some(before) = self.columns.replace(fields.len()).filter(|before| *before != fields.len()) {
             return Err(refuse(format!("{} columns, where the rows before have {before}", fields.len())));
         }
-        if self.rows == 0
-            && [partition, offset].iter().all(|text| !text.starts_with(|c: char| "-0123456789".contains(c)))
-        {
+        if self.rows == 0 && [partition, offset].iter().all(|text| !text.contains(|c: char| c.is_ascii_digit())) {
             return Err(refuse("looks like a header; begin with the first row, as Kafka's tool does".to_owned()));
         }
         let first = fields.len() - 2;
@@ -190,6 +188,7 @@ mod tests {
             ("t,0,9223372036854775808\n", "line 1, column 3: offset \"9223372036854775808\": larger than"),
             ("t,0,1e3\n", "line 1, column 3: offset \"1e3\": not a whole number"),
             ("t,0,+5\n", "line 1, column 3: offset \"+5\": not a whole number"),
+            ("t, 0, 5\n", "line 1, column 2: partition \" 0\": not a whole number"),
             ("t, 0,5\n", "line 1, column 2: partition \" 0\": not a whole number"),
             ("t,-1,5\n", "line 1, column 2: partition \"-1\": a partition is 0 to 2147483647"),
             ("t,2147483648,5\n", "line 1, column 2: partition \"2147483648\": a partition is"),

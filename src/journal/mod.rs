@@ -320,6 +320,13 @@ impl Journal {
         answer
     }
 
+    /// Counts a commit that was refused as `invalid` before it came here, if the journal has the group.
+    pub fn note_invalid(&self, group: &Group) {
+        if self.with_state(|state| state.groups.contains_key(group)) {
+            self.0.refusals.note_invalid(group);
+        }
+    }
+
     /// The group's commits that were refused since this open.
     pub fn refusals(&self, group: &Group) -> Refusals {
         self.0.refusals.of(group)

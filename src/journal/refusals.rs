@@ -99,6 +99,12 @@ impl RefusalBook {
         }
     }
 
+    /// Counts a commit that can't be.
+    pub fn note_invalid(&self, group: &Group) {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *groups.entry(group.clone()).or_default().counts.entry("invalid").or_default() += 1;
+    }
+
     /// The refused commits of a group.
     pub fn of(&self, group: &Group) -> Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(group).cloned().unwrap_or_default()

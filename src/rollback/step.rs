@@ -163,13 +163,17 @@ impl Step {
         if start == position && !holes_change && matches!(outcome, Outcome::Exact) {
             outcome = Outcome::Unchanged;
         }
-        let undo = matches!(meaning, Meaning::Undo { .. });
         let earliest = match log {
             Log::At { earliest, .. } => earliest,
             Log::Unasked | Log::Missing | Log::Recreated | Log::Unknown(_) => Offset::ZERO,
         };
-        // An undo passes over what had been read before the move that it takes back.
-        let read_until = if undo { now.replaying_until.map_or(position, |end| end.max(position)) } else { position };
+        // An undo passes over what had been read before the move that it takes back; unless it does a skip again.
+        let read_until = match meaning {
+            Meaning::Undo { first, .. } if find(first, &at).is_none_or(|first| first.new <= first.old) => {
+                now.replaying_until.map_or(position, |end| end.max(position))
+            }
+            _ => position,
+        };
         let expired = Span { from: read_until.min(target.unwrap_or(start)), until: earliest.min(start) };
         let skipped = Span { from: read_until.max(earliest), until: start };
         let reopened = less(&holes, &now.holes);

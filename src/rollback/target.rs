@@ -193,6 +193,8 @@ pub enum Meaning {
         moves: Vec<Move>,
         /// Where the group was before it.
         before: Arc<Positions>,
+        /// What the first move moved that it took back, or did again: the same as `moves` where it is no undo itself.
+        first: Vec<Move>,
     },
     /// Each log's start.
     Earliest,

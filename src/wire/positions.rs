@@ -184,7 +184,7 @@ impl From<&Hole> for HoleLine {
 }
 
 impl PositionsAnswer {
-    /// The present positions, with what a broker said when it was asked.
+    /// The present positions, without those of retired topics, with what a broker said when it was asked.
     pub fn present(group: &Group, state: &GroupState, as_of: AsOf, look: Option<&Look>) -> Self {
         let marks = look.map(Watermarks::of).unwrap_or_default();
         let mut answer = Self::past(group, state.epoch, as_of, &state.positions);
@@ -203,6 +203,9 @@ impl PositionsAnswer {
             line.lag = seen.readable_end.map(|end| Count(end.since(begin)));
             line.broker_seen_at = look.map(|look| look.taken_at);
         }
+        // Where those stand is told as of a time.
+        let retired = |topic: &TopicName| state.positions.topics.get(topic).is_some_and(|topic| topic.retired);
+        answer.positions.retain(|line| !retired(&line.topic));
         answer
     }
 

@@ -56,7 +56,11 @@ pub fn sentence(group: &Group, target: &str, plan: &PlanAnswer) -> String {
     if plan.nothing_to_do && plan.executable {
         let nothing = if leaves_all(plan) { "There is nothing to do" } else { "Nothing moves" };
         let stays = plan.partitions.iter().any(|partition| partition.outcome.is_unmovable());
-        let why = if stays { "what could move is there already" } else { "it is there already" };
+        let why = match stays {
+            _ if plan.partitions.is_empty() => "all that is in scope is retired",
+            true => "what could move is there already",
+            false => "it is there already",
+        };
         return format!("{begin}\n{nothing}: {why}.{besides}");
     }
     let totals = &plan.totals;

@@ -132,7 +132,12 @@ impl History<'_> {
         };
         let before = self.control.journal.positions_as_of(self.group(), of.previous())?;
         let before = before.map(|as_of| as_of.positions).unwrap_or_default();
-        Ok(Meaning::Undo { of, moves: undone.correction.moves, before: Arc::new(before) })
+        let (mut first, mut undoes) = (undone.correction.moves.clone(), undone.undoes);
+        while let Some(seq) = undoes {
+            let Some(Entry { body: Body::RolledBack(earlier), .. }) = self.control.journal.entry(seq)? else { break };
+            (first, undoes) = (earlier.correction.moves, earlier.undoes);
+        }
+        Ok(Meaning::Undo { of, moves: undone.correction.moves, before: Arc::new(before), first })
     }
 
     fn oldest_batch(&self) -> Result<Option<OldestBatch>, ReadError> {

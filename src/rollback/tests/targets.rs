@@ -124,7 +124,8 @@ fn an_undo_goes_forward_to_where_the_group_was_and_twice_is_redo() {
          plan undo
          execute
          plan undo
-         execute",
+         execute
+         plan undo",
         "
         t/0 250 -> 100 exact replayed 150
         t/1 30 -> 10 exact replayed 20
@@ -140,7 +141,9 @@ fn an_undo_goes_forward_to_where_the_group_was_and_twice_is_redo() {
         t/1 30 -> 10 exact replayed 20
         seq 8 epoch 4: undo of the last move, undoes 7
         t/0 250 -> 120 replaying until 250
-        t/1 30 -> 10 replaying until 30",
+        t/1 30 -> 10 replaying until 30
+        t/0 120 -> 250 exact
+        t/1 10 -> 30 exact",
     );
 }
 
@@ -169,7 +172,7 @@ fn an_undo_of_a_rewind_never_goes_below_the_position() {
 }
 
 #[test]
-fn an_undo_of_a_skip_goes_back_and_what_was_skipped_is_no_loss_any_more() {
+fn an_undo_of_a_skip_goes_back_and_what_was_skipped_is_no_loss_until_it_is_skipped_again() {
     check(
         "topic t A t/0=0
          commit t/0:0..100
@@ -177,6 +180,8 @@ fn an_undo_of_a_skip_goes_back_and_what_was_skipped_is_no_loss_any_more() {
          plan latest
          execute
          commit t/0:900..900
+         plan undo
+         execute
          plan undo
          execute",
         "
@@ -186,7 +191,11 @@ fn an_undo_of_a_skip_goes_back_and_what_was_skipped_is_no_loss_any_more() {
         loss t/0 100..900 skipped
         t/0 900 -> 100 exact replayed 800
         seq 5 epoch 3: undo of the last move, undoes 3
-        t/0 900 -> 100 replaying until 900",
+        t/0 900 -> 100 replaying until 900
+        t/0 100 -> 900 exact skipped 800
+        seq 6 epoch 4: undo of the last move, undoes 5
+        t/0 100 -> 900
+        loss t/0 100..900 skipped",
     );
 }
 

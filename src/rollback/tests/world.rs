@@ -160,11 +160,17 @@ impl World {
             Target::Seq(seq) => self.as_of(index(*seq), Vec::new()),
             Target::Undo => {
                 let of = self.group().last_move.expect("a move of the script");
-                let Body::RolledBack(RolledBack { correction, .. }) = &self.entries[index(of) - 1].body else {
-                    panic!("a move is a rolled_back")
+                let moved = |seq: Seq| match &self.entries[index(seq) - 1].body {
+                    Body::RolledBack(RolledBack { correction, undoes, .. }) => (correction.moves.clone(), *undoes),
+                    _ => panic!("a move is a rolled_back"),
                 };
                 let before = Arc::new(self.states[index(of) - 1].groups[&group()].positions.clone());
-                Meaning::Undo { of, moves: correction.moves.clone(), before }
+                let (moves, mut undoes) = moved(of);
+                let mut first = moves.clone();
+                while let Some(seq) = undoes {
+                    (first, undoes) = moved(seq);
+                }
+                Meaning::Undo { of, moves, before, first }
             }
             Target::Earliest => Meaning::Earliest,
             Target::Latest => Meaning::Latest,

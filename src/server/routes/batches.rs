@@ -82,9 +82,17 @@ pub fn entry(journal: &Journal, group: &Group, batch: BatchNumber) -> Result<Ent
 pub async fn commit(State(app): State<App>, mut ask: Ask) -> Answer {
     let group = ask.group()?;
     ask.no_more()?;
-    let body: CommitBody = ask.body()?;
-    let commit = with_earliest(&app, &group, body.commit(group.clone())?).await?;
     let journal = &app.control().journal;
+    let body = ask.body().and_then(|body: CommitBody| Ok(body.commit(group.clone())?));
+    let commit = match body {
+        Ok(commit) => with_earliest(&app, &group, commit).await,
+        Err(problem) => Err(problem),
+    };
+    let commit = commit.inspect_err(|problem| {
+        if problem.kind == Kind::Invalid {
+            journal.note_invalid(&group);
+        }
+    })?;
     let receipt = journal.commit_async(commit).await.map_err(|error| {
         let unknown = matches!(error, CommitError::Refused(Refused::UnknownGroup { .. }));
         let problem = Problem::from(error);

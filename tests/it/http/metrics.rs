@@ -97,11 +97,14 @@ async fn refused_commits_are_counted_by_the_problem_that_they_are_told() {
     world.want(201, "POST", "/v1/groups/g/release", r#"{}"#).await;
     world.want(201, "POST", "/v1/groups/g/retire", r#"{"topic": "orders"}"#).await;
     refused(400, &commit(1, "l", 5)).await;
+    // What is no commit at all, too.
+    refused(400, &commit(1, "l", 5).replace("orders", "no topic")).await;
+    refused(400, "{").await;
     // Of a group that the journal does not have nothing is kept, or names would fill the memory.
     world.want(404, "POST", "/v1/groups/none/batches", &commit(1, "l", 5)).await;
     let told = text(&world).await;
     for (kind, count) in
-        [("fenced", 1), ("held", 2), ("invalid", 1), ("journal-behind", 1), ("key-conflict", 1), ("too-large", 0)]
+        [("fenced", 1), ("held", 2), ("invalid", 3), ("journal-behind", 1), ("key-conflict", 1), ("too-large", 0)]
     {
         assert_eq!(expected.get(kind).copied().unwrap_or(0), count, "{kind}");
         let line =
