@@ -28,6 +28,9 @@ const NEVER: Duration = Duration::from_secs(3_600);
 /// The topic of committed offsets. A question about one topic is the least that makes a broker answer with the cluster's id.
 const COMMITTED_TOPIC: &str = "__consumer_offsets";
 
+/// librdkafka ends other requests itself, at their time-out. This is waited beyond it, for the case that it does not.
+const GRACE: Duration = Duration::from_millis(500);
+
 struct Options(NonNull<sys::rd_kafka_AdminOptions_t>);
 
 impl Options {
@@ -128,7 +131,7 @@ impl Handle {
             topics.iter().map(|topic| CString::new(topic.as_str()).expect("a topic name has no NUL")).collect();
         let mut pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, timeout).broker(broker);
-        Pending::send(self, timeout, |queue| {
+        Pending::send(self, timeout + GRACE, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe {
                 let topics = sys::rd_kafka_TopicCollection_of_topic_names(pointers.as_mut_ptr(), pointers.len());
@@ -146,7 +149,7 @@ impl Handle {
         timeout: Duration,
     ) -> Pending {
         let options = Options::new(self, Op::RD_KAFKA_ADMIN_OP_LISTOFFSETS, timeout).isolation(isolation);
-        Pending::send(self, timeout, |queue| {
+        Pending::send(self, timeout + GRACE, |queue| {
             // SAFETY: all are live for the call, which copies what it needs.
             unsafe { sys::rd_kafka_ListOffsets(self.as_ptr(), partitions.as_ptr(), options.0.as_ptr(), queue) };
         })

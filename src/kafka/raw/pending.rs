@@ -49,19 +49,13 @@ impl Drop for Pending {
 }
 
 impl Pending {
-    /// Sends a request whose answer goes to a queue of its own.
-    pub(super) fn send(
-        handle: &Arc<Handle>,
-        timeout: Duration,
-        send: impl FnOnce(*mut sys::rd_kafka_queue_t),
-    ) -> Pending {
+    /// Sends a request whose answer goes to a queue of its own, and is waited for so long.
+    pub(super) fn send(handle: &Arc<Handle>, wait: Duration, send: impl FnOnce(*mut sys::rd_kafka_queue_t)) -> Pending {
         // SAFETY: live; the queue is ours.
         let queue = unsafe { sys::rd_kafka_queue_new(handle.as_ptr()) };
         let queue = NonNull::new(queue).expect("librdkafka never returns a null queue");
         send(queue.as_ptr());
-        // librdkafka ends the request itself; this is for the case that it does not.
-        let deadline = Instant::now() + timeout + Duration::from_millis(500);
-        Pending { queue, deadline, _handle: Arc::clone(handle) }
+        Pending { queue, deadline: Instant::now() + wait, _handle: Arc::clone(handle) }
     }
 
     fn wait(&self) -> Result<Event, Code> {
